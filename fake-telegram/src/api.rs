@@ -1,0 +1,228 @@
+//! What crosses the wire between a client and the model: requests in, answers out, and beside each answer the truth.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::time::{Duration, Time};
+
+/// A bot's token, as a dense index: 0 is the first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TokenIndex(pub u16);
+
+/// A chat, as a dense index into the declared chats; an index beyond them is an unknown chat (400).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChatIndex(pub u32);
+
+/// A limit of the profile, as an index into its list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LimitIndex(pub u8);
+
+/// A call, named by whoever makes it; the model hands it back with the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u32);
+
+/// What kind of chat it is; limits differ by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChatKind {
+    /// One user.
+    Private,
+    /// A group or supergroup.
+    Group,
+    /// A channel.
+    Channel,
+}
+
+/// A Bot API method, as far as limits tell methods apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Method {
+    /// Sends a text.
+    SendMessage,
+    /// Sends a photo: a chain of its own beside texts (telegram.md 3.2; td `ChainId.h`).
+    SendPhoto,
+    /// Edits a text: a third chain.
+    EditMessageText,
+}
+
+/// One call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Whose budget it spends.
+    pub token: TokenIndex,
+    /// Where to.
+    pub chat: ChatIndex,
+    /// What for.
+    pub method: Method,
+}
+
+/// The randomness of one call, drawn by its caller from (purpose, message, attempt), so that it is the same under
+/// every design.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draws {
+    /// Decides which fault hits the call, uniform over all `u32`.
+    pub fault: u32,
+}
+
+/// What the client gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// 200 with a message and its id.
+    Message {
+        /// The id in its chat, from 1.
+        message_id: u32,
+    },
+    /// 429.
+    TooManyRequests {
+        /// Seconds to wait, at least 1.
+        retry_after: u32,
+    },
+    /// 403.
+    Forbidden(Forbidden),
+    /// 400: the chat is unknown.
+    ChatNotFound,
+    /// 5xx.
+    ServerError {
+        /// 500, 502 or 504.
+        status: u16,
+    },
+    /// 200, and the body is not what it should be.
+    Garbage(Garbage),
+    /// No answer: the connection was reset.
+    ConnectionLost,
+    /// No answer within the client's time-out. Made by the wire, never by the model.
+    TimedOut,
+}
+
+/// Why a chat cannot be written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forbidden {
+    /// The user blocked the bot: a *remote* 403, found out by a real upstream call, which costs budget.
+    Blocked,
+    /// The user's account is gone: remote.
+    Deactivated,
+    /// The bot was removed from the group or channel: *local*, answered from the server's cache, costs nothing.
+    Kicked,
+}
+
+/// A 200 whose body is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Garbage {
+    /// An HTML page.
+    Html,
+    /// Nothing.
+    Empty,
+    /// JSON that ends in the middle.
+    Truncated,
+    /// `ok: true` and a result without `message_id`.
+    NoMessageId,
+}
+
+/// What really happened to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Truth {
+    /// The message is in the chat.
+    Delivered,
+    /// A limit refused it: nothing happened.
+    Refused {
+        /// The limit; of several the one with the longest wait.
+        limit: LimitIndex,
+        /// Until its budget or penalty frees, before rounding.
+        wait: Duration,
+    },
+    /// The chat cannot receive.
+    Dead,
+    /// There is no such chat.
+    Unknown,
+    /// A fault ate it before it had any effect.
+    Nothing,
+}
+
+/// The model's word on one call: what the client gets, and what happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// Which call.
+    pub call: CallId,
+    /// When the effect happened (or did not).
+    pub at: Time,
+    /// What the client gets.
+    pub answer: Answer,
+    /// What happened.
+    pub truth: Truth,
+    /// Whether the call *arrived* while a penalty of a limit that applies to it ran.
+    pub in_penalty: bool,
+    /// Tokens taken of the token-wide limit, whole tokens (the cost of the call, or 0).
+    pub taken: u32,
+}
+
+impl Answer {
+    /// The HTTP status, or `None` where no answer came.
+    pub const fn status(self) -> Option<u16> {
+        Some(match self {
+            Self::Message { .. } | Self::Garbage(_) => 200,
+            Self::TooManyRequests { .. } => 429,
+            Self::Forbidden(_) => 403,
+            Self::ChatNotFound => 400,
+            Self::ServerError { status } => status,
+            Self::ConnectionLost | Self::TimedOut => return None,
+        })
+    }
+
+    /// The body, to the byte (shapes and texts: telegram.md 2.2, 2.3, `bot-api-errors.json`).
+    pub fn body(self) -> String {
+        const HTML_502: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n";
+        match self {
+            Self::Message { message_id } => {
+                format!(r#"{{"ok":true,"result":{{"message_id":{message_id}}}}}"#)
+            }
+            Self::TooManyRequests { retry_after } => format!(
+                r#"{{"ok":false,"error_code":429,"description":"Too Many Requests: retry after {retry_after}","parameters":{{"retry_after":{retry_after}}}}}"#
+            ),
+            Self::Forbidden(why) => error(403, why),
+            Self::ChatNotFound => error(400, "Bad Request: chat not found"),
+            Self::ServerError { status: 500 } => error(500, "Internal Server Error"),
+            Self::ServerError { status } => {
+                error(status, if status == 504 { "Gateway Timeout" } else { "Bad Gateway" })
+            }
+            Self::Garbage(Garbage::Html) => HTML_502.to_owned(),
+            Self::Garbage(Garbage::Truncated) => r#"{"ok":true,"result":{"mess"#.to_owned(),
+            Self::Garbage(Garbage::NoMessageId) => r#"{"ok":true,"result":{}}"#.to_owned(),
+            Self::Garbage(Garbage::Empty) | Self::ConnectionLost | Self::TimedOut => String::new(),
+        }
+    }
+}
+
+fn error(code: u16, description: impl fmt::Display) -> String {
+    format!(r#"{{"ok":false,"error_code":{code},"description":"{description}"}}"#)
+}
+
+impl fmt::Display for Forbidden {
+    /// The API's own text.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blocked => "Forbidden: bot was blocked by the user",
+            Self::Deactivated => "Forbidden: user is deactivated",
+            Self::Kicked => "Forbidden: bot was kicked from the group chat",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The body of telegram.md 2.2, word for word.
+    #[test]
+    fn a_429_has_the_documented_body() {
+        let answer = Answer::TooManyRequests { retry_after: 35 };
+        assert_eq!(answer.status(), Some(429));
+        assert_eq!(
+            answer.body(),
+            r#"{"ok":false,"error_code":429,"description":"Too Many Requests: retry after 35","parameters":{"retry_after":35}}"#
+        );
+    }
+}

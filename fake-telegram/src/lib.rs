@@ -1,0 +1,10 @@
+//! A pure model of how the Telegram Bot API limits and fails.
+//!
+//! Sans-IO: no clock, no async, no sockets. Whoever drives it passes the time in ([`model::Model::handle`],
+//! [`model::Model::advance`]) and carries the answers out ([`model::Model::poll`]).
+//!
+//! Modules bottom up; each uses only those listed above it.
+
+pub mod api;
+pub mod time;
+pub mod units;
