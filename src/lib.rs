@@ -1,1 +1,21 @@
-//! placeholder
+//! floodlab: a deterministic simulator and load-testing harness for senders behind rate limits.
+//!
+//! A run is a pure function of (scenario, design, seed).
+//!
+//! The modules are listed bottom up; a module uses only those listed above it, and `tests/it/layers.rs` holds it to
+//! that. So the list is the architecture.
+
+pub mod rng;
+pub mod world;
+pub mod env;
+pub mod strategy;
+pub mod workload;
+pub mod outcome;
+pub mod gate;
+pub mod scenario;
+pub mod registry;
+pub mod report;
+pub mod cli;
+
+pub use fake_telegram::time::{Duration, Time};
+pub use {env::Env, registry::Registry, strategy::Strategy, workload::Workload, world::Message};

@@ -1,2 +1,3 @@
-//! placeholder
+//! The `floodlab` command.
+
 fn main() {}

@@ -5,6 +5,6 @@
 //!
 //! Modules bottom up; each uses only those listed above it.
 
-pub mod api;
 pub mod time;
 pub mod units;
+pub mod api;

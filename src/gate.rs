@@ -1,0 +1,1 @@
+//! Conditions on metrics: the grammar of `[[expect]]` and, later, of gates.

@@ -1,0 +1,218 @@
+//! The result of a run as plain data: what `report.json` holds, key by key, in this order.
+//!
+//! Integers with the unit in the name; nothing from the wall clock outside the `host` blocks. So everything else is
+//! deterministic to the byte. Renderers read nothing but this.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of this layout.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One scenario, run under each of its designs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Name and version of the tool.
+    pub tool: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// What was run.
+    pub scenario: ScenarioInfo,
+    /// One result per design, in the scenario's order.
+    pub designs: Vec<Outcome>,
+    /// The verdicts on the gates.
+    pub gates: Vec<Verdict>,
+    /// The verdicts on what the scenario is known to show.
+    pub expectations: Vec<Verdict>,
+    /// The command that gives this result again.
+    pub reproduce: String,
+    /// The machine's share; not deterministic.
+    pub host: Host,
+}
+
+/// What was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScenarioInfo {
+    /// The scenario's name.
+    pub name: String,
+    /// Hash of the scenario with every default filled in, 16 hex digits.
+    pub hash: String,
+    /// When the run ended: the end of the workloads plus the drain.
+    pub horizon_us: u64,
+    /// The server's profile.
+    pub profile: String,
+}
+
+/// What one design made of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    /// The design's name.
+    pub name: String,
+    /// Hash of every event of the run, 16 hex digits: equal runs, equal hash.
+    pub event_hash: String,
+    /// Totals over the run.
+    pub metrics: Metrics,
+    /// The same by class, in the scenario's order of classes.
+    pub classes: IndexMap<String, ClassOutcome>,
+    /// The dials over time.
+    pub series: Series,
+    /// The distribution of lag, for the plot.
+    pub lag_distribution: Distribution,
+    /// The machine's share; not deterministic.
+    pub host: DesignHost,
+}
+
+/// Totals over the run. `due = delivered + dead + expired + dropped + pending + lost`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Metrics {
+    /// Messages that fell due.
+    pub due: u64,
+    /// Delivered in truth, at least once.
+    pub delivered: u64,
+    /// Their chat could not receive when they fell due, or their last attempt was answered so.
+    pub dead: u64,
+    /// Given up by the sender because of their deadline.
+    pub expired: u64,
+    /// Given up by the sender for another reason.
+    pub dropped: u64,
+    /// In the outbox, on the wire, held by a live worker, or in a queue of the store at the end of the run.
+    pub pending: u64,
+    /// All else: believed delivered and not, or gone with a process.
+    pub lost: u64,
+    /// Deliveries beyond a message's first.
+    pub duplicated: u64,
+    /// Messages delivered into a chat after a later one of that chat.
+    pub reordered: u64,
+    /// Messages that the sender believes it delivered.
+    pub believed_delivered: u64,
+    /// Messages of which the sender says that it does not know.
+    pub believed_unknown: u64,
+    /// Calls to the server.
+    pub requests: u64,
+    /// Calls that arrived while a penalty ran (the server's view).
+    pub calls_in_penalty: u64,
+    /// Calls sent before the `retry_after` of a refusal that the sender knew of was over.
+    pub early_retries: u64,
+    /// Calls per due message, in millionths.
+    pub amplification_ppm: u64,
+    /// Refusals by the limit that was hit, in the profile's order of limits.
+    pub throttled: IndexMap<String, u64>,
+    /// Tokens of the token-wide limit spent on chats that cannot receive.
+    pub spent_on_dead: u64,
+    /// Time under penalty by limit, summed over keys.
+    pub penalty_us: IndexMap<String, u64>,
+    /// Tokens taken of the token-wide limit per token available, in millionths; `null` without such a limit.
+    pub budget_utilisation_ppm: Option<u64>,
+    /// The longest that the queue of one chat ever was.
+    pub queue_depth_max: u64,
+    /// Lag, from due to delivered.
+    pub lag_us: Lag,
+}
+
+/// Quantiles of lag in microseconds; `null` without samples.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Lag {
+    /// Median.
+    pub p50: Option<u64>,
+    /// 90th percentile.
+    pub p90: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// 99.9th percentile.
+    pub p999: Option<u64>,
+    /// The largest.
+    pub max: Option<u64>,
+    /// Messages counted, the censored ones included.
+    pub samples: u64,
+    /// Messages not delivered by the end of the run, counted with their age.
+    pub censored: u64,
+    /// The names of the quantiles that are lower bounds: they would change if all censored ages were infinite.
+    pub lower_bound: Vec<String>,
+}
+
+/// One class of messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassOutcome {
+    /// As in [`Metrics::due`].
+    pub due: u64,
+    /// As in [`Metrics::delivered`].
+    pub delivered: u64,
+    /// As in [`Metrics::dead`].
+    pub dead: u64,
+    /// As in [`Metrics::expired`].
+    pub expired: u64,
+    /// As in [`Metrics::dropped`].
+    pub dropped: u64,
+    /// As in [`Metrics::pending`].
+    pub pending: u64,
+    /// As in [`Metrics::lost`].
+    pub lost: u64,
+    /// Lag of the class.
+    pub lag_us: Lag,
+    /// 99th percentile of lag over time, by the window in which the messages fell due; `null` in a window without.
+    pub lag_p99_us: Vec<Option<u64>>,
+}
+
+/// The dials over time: point i covers `[i, i + 1) * step_us`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Series {
+    /// The width of a point.
+    pub step_us: u64,
+    /// Tokens taken per token available, in millionths (empty without a token-wide limit).
+    pub budget_utilisation_ppm: Vec<Option<u64>>,
+    /// 99th percentile of lag, by the window in which the messages fell due.
+    pub lag_p99_us: Vec<Option<u64>>,
+    /// The longest queue of one chat.
+    pub queue_depth_max: Vec<u64>,
+    /// Refusals by limit.
+    pub throttled: IndexMap<String, Vec<u64>>,
+}
+
+/// The distribution of lag: `us[i]` is the quantile at `ppm[i]` parts per million.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// Quantiles, rising, in parts per million.
+    pub ppm: Vec<u32>,
+    /// Lag at each.
+    pub us: Vec<u64>,
+    /// From this quantile on the values are lower bounds; `null` if none is.
+    pub lower_bound_from_ppm: Option<u32>,
+}
+
+/// The verdict on one gate or expectation for one design.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// The metric's name.
+    pub metric: String,
+    /// The design that was judged.
+    pub design: String,
+    /// The labels that select samples.
+    pub r#where: IndexMap<String, String>,
+    /// What was asked for, as written.
+    pub expect: String,
+    /// What was measured, in `unit`; `null` without samples.
+    pub measured: Option<u64>,
+    /// `us`, `ppm` or `count`.
+    pub unit: String,
+    /// Whether it holds. Without samples it does not.
+    pub passed: bool,
+}
+
+/// The machine's share of a report.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Wall time of the whole, in milliseconds.
+    pub wall_ms: u64,
+}
+
+/// The machine's share of one design.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DesignHost {
+    /// Wall time of the simulation, in milliseconds.
+    pub wall_ms: u64,
+    /// Horizon per wall time.
+    pub speed_up: u64,
+}

@@ -1,0 +1,98 @@
+//! How a process sends.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::env::Env;
+
+/// How a process sends: the struct is its TOML parameters, [`run`](Strategy::run) is one worker.
+///
+/// ```no_run
+/// use floodlab::{Env, Strategy};
+///
+/// /// Sends all that is due, in a row, and looks at nothing.
+/// #[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+/// #[serde(deny_unknown_fields)]
+/// struct Mine {}
+///
+/// impl Strategy for Mine {
+///     const KIND: &'static str = "mine";
+///     const SUMMARY: &'static str = "sends all that is due, in a row";
+///     async fn run(self, _env: Env) {}
+/// }
+/// ```
+pub trait Strategy: Clone + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
+    /// Its name in a scenario, kebab-case.
+    const KIND: &'static str;
+    /// One line for `floodlab list strategies`.
+    const SUMMARY: &'static str;
+
+    /// One worker of one process; the runner starts `processes x workers` of these. It ends when there is nothing
+    /// left to send.
+    fn run(self, env: Env) -> impl Future<Output = ()> + 'static;
+}
+
+/// A strategy with its parameters filled in, its type forgotten.
+pub trait Configured: Send + Sync + std::fmt::Debug {
+    /// [`Strategy::KIND`].
+    fn kind(&self) -> &'static str;
+    /// The parameters, every default filled in.
+    fn parameters(&self) -> toml::Table;
+    /// Starts one worker.
+    fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>>;
+}
+
+/// A [`Strategy`] behind [`Configured`].
+struct Holder<S>(S);
+
+impl<S> std::fmt::Debug for Holder<S>
+where
+    S: Strategy,
+{
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", S::KIND, self.parameters())
+    }
+}
+
+impl<S: Strategy> Configured for Holder<S> {
+    fn kind(&self) -> &'static str {
+        S::KIND
+    }
+
+    fn parameters(&self) -> toml::Table {
+        toml::Table::try_from(&self.0).expect("parameters are a table")
+    }
+
+    fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>> {
+        Box::pin(self.0.clone().run(env))
+    }
+}
+
+/// What the registry knows of a strategy's type.
+#[derive(Debug, Clone, Copy)]
+pub struct StrategyKind {
+    /// [`Strategy::KIND`].
+    pub kind: &'static str,
+    /// [`Strategy::SUMMARY`].
+    pub summary: &'static str,
+    /// Reads the parameters (everything of the table but `kind`).
+    pub read: fn(toml::Table) -> Result<Box<dyn Configured>, toml::de::Error>,
+    /// The JSON Schema of the parameters.
+    pub schema: fn(&mut SchemaGenerator) -> Schema,
+}
+
+impl StrategyKind {
+    /// The entry of strategy `S`.
+    pub fn of<S: Strategy>() -> Self {
+        Self {
+            kind: S::KIND,
+            summary: S::SUMMARY,
+            read: |table| Ok(Box::new(Holder(table.try_into::<S>()?))),
+            schema: |generator| generator.root_schema_for::<S>(),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! What crosses the seam between a strategy and the world that it runs in.
+
+use fake_telegram::api::{ChatIndex, ChatKind};
+use fake_telegram::time::Time;
+
+/// A class of messages (`reply`, `notification`, `broadcast`, ...), as an index into the scenario's list, in order of
+/// first appearance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassIndex(pub u8);
+
+/// A message that is due: the logical notice, whatever number of calls it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Its number in the run, from 0, in order of due instants.
+    pub number: u32,
+    /// Where it goes.
+    pub chat: ChatIndex,
+    /// When it fell due.
+    pub due: Time,
+    /// After this instant nobody wants it any more; [`Time::MAX`] without a deadline.
+    pub deadline: Time,
+    /// Its class.
+    pub class: ClassIndex,
+    /// The kind of its chat (a client reads it off the chat id's sign and prefix).
+    pub kind: ChatKind,
+}
