@@ -6,6 +6,7 @@
 //! that. So the list is the architecture.
 
 pub mod rng;
+pub mod executor;
 pub mod world;
 pub mod env;
 pub mod strategy;
