@@ -41,7 +41,9 @@ pub enum BucketError {
     #[error("rate `{0}` with burst {1} lets nothing through; both must be above 0")]
     Nothing(Rate, u64),
     /// Ticks would not fit 64 bits for [`TokenBucket::HORIZON`].
-    #[error("rate `{0}` with burst {1} is too fine to be kept exactly for 20 years; round it, as in `30/s` or `100k/s`")]
+    #[error(
+        "rate `{0}` with burst {1} is too fine to be kept exactly for 20 years; round it, as in `30/s` or `100k/s`"
+    )]
     TooFine(Rate, u64),
 }
 

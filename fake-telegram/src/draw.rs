@@ -13,7 +13,8 @@ use crate::units::Share;
 #[inline]
 pub const fn draw(key: u64, a: u64, b: u64) -> u64 {
     // Odd constants from the golden ratio and from the plastic number: a and b must not be interchangeable.
-    let first = mix(key.wrapping_add(a.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(0x9E37_79B9_7F4A_7C15));
+    let first =
+        mix(key.wrapping_add(a.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(0x9E37_79B9_7F4A_7C15));
     mix(first.wrapping_add(b.wrapping_mul(0xC13F_A9A9_02A6_328F)).wrapping_add(0xC13F_A9A9_02A6_328F))
 }
 
@@ -84,7 +85,8 @@ mod tests {
             for trial in 0..trials {
                 // Small counters, as messages and attempts are.
                 let (key, a, b) = (trial.wrapping_mul(0x1234_5678_9ABC_DEF1), trial, trial % 7);
-                let flip = |word: u32, value: u64| if bit / 64 == word { value ^ 1 << (bit % 64) } else { value };
+                let flip =
+                    |word: u32, value: u64| if bit / 64 == word { value ^ 1 << (bit % 64) } else { value };
                 let difference = draw(key, a, b) ^ draw(flip(0, key), flip(1, a), flip(2, b));
                 for (output, count) in flips.iter_mut().enumerate() {
                     *count += difference >> output & 1;

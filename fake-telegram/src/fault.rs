@@ -71,6 +71,7 @@ pub enum Phase {
     /// After the effect.
     After,
     /// In the place of a 429.
+    #[serde(rename = "instead-of-429")]
     InsteadOf429,
 }
 
@@ -82,7 +83,9 @@ pub enum FaultError {
     #[error("faults that are active at {0} add up to {1} of all calls; lower a `rate` or move a `from`")]
     TooMany(Duration, String),
     /// A phantom with an effect is no phantom.
-    #[error("a `phantom` is a message that is not delivered; use `phase = \"before\"` or `\"instead-of-429\"`")]
+    #[error(
+        "a `phantom` is a message that is not delivered; use `phase = \"before\"` or `\"instead-of-429\"`"
+    )]
     Phantom,
 }
 
@@ -120,11 +123,8 @@ impl Faults {
         if faults.iter().any(|fault| fault.kind == FaultKind::Phantom && fault.phase == Phase::After) {
             return Err(FaultError::Phantom);
         }
-        let mut changes: Vec<Duration> = faults
-            .iter()
-            .flat_map(|fault| [Some(fault.from), fault.until()])
-            .flatten()
-            .collect();
+        let mut changes: Vec<Duration> =
+            faults.iter().flat_map(|fault| [Some(fault.from), fault.until()]).flatten().collect();
         changes.sort_unstable();
         changes.dedup();
         let stretches: Vec<Stretch> =

@@ -23,8 +23,8 @@ pub mod limits;
 
 pub mod fault;
 
-//pub mod chat;
+pub mod chat;
 
-//pub mod profile;
+pub mod profile;
 
 //pub mod model;

@@ -188,4 +188,3 @@ impl Level {
         Self { available, capacity: algorithm.capacity().saturating_mul(1_000_000), rate: algorithm.rate() }
     }
 }
-

@@ -228,7 +228,8 @@ mod tests {
         let second = rule.refuse(Some(first), s(10 + 600), wait);
         assert_eq!((second.length, second.level), (Duration::from_secs(20), 1));
         // Later than ten minutes: no further doubling; after half an hour a step is forgiven.
-        let third = |quiet| rule.refuse(Some(second), second.deadline + Duration::from_secs(quiet), wait).level;
+        let third =
+            |quiet| rule.refuse(Some(second), second.deadline + Duration::from_secs(quiet), wait).level;
         assert_eq!([600, 601, 1_799, 1_800, 9_999].map(third), [2, 1, 1, 0, 0]);
     }
 

@@ -95,7 +95,8 @@ impl Budgets {
             limits.iter().map(|limit| Rule::new(limit, &mut token_slots, &mut chat_slots)).collect();
         let plans = std::array::from_fn(|plan| {
             let (kind, method) = (ALL_KINDS[plan / METHODS], ALL_METHODS[plan % METHODS]);
-            let applying = limits.iter().zip(&rules).enumerate().filter(|(_, (l, _))| l.applies(kind, method));
+            let applying =
+                limits.iter().zip(&rules).enumerate().filter(|(_, (l, _))| l.applies(kind, method));
             applying
                 .map(|(i, (l, rule))| Place { limit: i as u8, slot: rule.slots[kind as usize], key: l.key })
                 .collect()
@@ -194,8 +195,7 @@ impl Budgets {
         let limit = self.token_wide?.0;
         let rule = &self.rules[usize::from(limit)];
         let place = Place { limit, slot: rule.slots[0], key: Key::Token };
-        let call =
-            Call { token, chat: ChatIndex(0), kind: ChatKind::Private, method: Method::SendMessage };
+        let call = Call { token, chat: ChatIndex(0), kind: ChatKind::Private, method: Method::SendMessage };
         Some(Level::of(&rule.algorithm, rule.level_micro(self.cells.get(place, call), &self.logs, now)))
     }
 
