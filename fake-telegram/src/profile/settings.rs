@@ -396,9 +396,10 @@ impl From<&Limit> for LimitSettings {
                 (None, None, Some(limit), Some(window))
             }
         };
-        let penalty = limit
-            .penalty
-            .map_or_else(|| PenaltySettings { off: Some(true), ..PenaltySettings::default() }, PenaltySettings::from);
+        let penalty = limit.penalty.map_or_else(
+            || PenaltySettings { off: Some(true), ..PenaltySettings::default() },
+            PenaltySettings::from,
+        );
         Self {
             off: None,
             key: Some(limit.key),
