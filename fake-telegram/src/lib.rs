@@ -16,3 +16,4 @@ pub mod limits;
 pub mod fault;
 pub mod chat;
 pub mod profile;
+pub mod model;
