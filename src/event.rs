@@ -126,7 +126,9 @@ impl Observer for EventHash {
 fn decision_word(decision: &Decision) -> u64 {
     let truth = match decision.truth {
         Truth::Delivered => 0,
-        Truth::Refused { limit, wait } => 1 << 40 | u64::from(limit.0) << 32 | (wait.as_micros() & 0xffff_ffff),
+        Truth::Refused { limit, wait } => {
+            1 << 40 | u64::from(limit.0) << 32 | (wait.as_micros() & 0xffff_ffff)
+        }
         Truth::Dead => 2 << 40,
         Truth::Unknown => 3 << 40,
         Truth::Nothing => 4 << 40,

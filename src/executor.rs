@@ -12,6 +12,7 @@
 
 mod queue;
 mod sleep;
+mod turn;
 mod waker;
 
 use std::cell::{Cell, RefCell};
@@ -29,6 +30,7 @@ use waker::Woken;
 
 pub use queue::{EventKey, Target};
 pub use sleep::Sleep;
+pub use turn::{Bell, Heard, TakeTurn, Turn, TurnGuard};
 
 /// Polls at one instant, beside one for each task, after which a run counts as spinning.
 pub const POLLS_PER_INSTANT_MAX: u64 = 1_000_000;
@@ -228,7 +230,8 @@ impl Handle {
         self.0.queue.borrow().held()
     }
 
-    fn happened(&self, key: EventKey) -> bool {
+    /// Whether the event has happened.
+    pub fn happened(&self, key: EventKey) -> bool {
         self.0.queue.borrow().happened(key)
     }
 

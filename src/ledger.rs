@@ -104,7 +104,11 @@ impl Observer for Ledger {
     fn observe(&mut self, at: Time, event: &Event) {
         match *event {
             Event::Due { message, alive } => {
-                assert_eq!(message.number as usize, self.lines.len(), "messages are numbered in order of due");
+                assert_eq!(
+                    message.number as usize,
+                    self.lines.len(),
+                    "messages are numbered in order of due"
+                );
                 self.lines.push(Line {
                     due: message.due,
                     delivered: Time::MAX,

@@ -8,10 +8,15 @@
 pub mod rng;
 pub mod executor;
 pub mod world;
+pub mod event;
+pub mod store;
+pub mod sim;
 pub mod env;
 pub mod strategy;
 pub mod workload;
 pub mod outcome;
+pub mod ledger;
+pub mod check;
 pub mod gate;
 pub mod scenario;
 pub mod registry;

@@ -83,7 +83,10 @@ mod tests {
         let first = store.key("counter", || 1_u32);
         store.run(first, Time::ZERO, |_, value| *value += 1);
         let second = store.key("counter", || 100_u32);
-        assert_eq!(store.run(second, Time::from_secs(9), |now, value| (now, *value)), (Time::from_secs(9), 2));
+        assert_eq!(
+            store.run(second, Time::from_secs(9), |now, value| (now, *value)),
+            (Time::from_secs(9), 2)
+        );
     }
 
     #[test]
