@@ -17,6 +17,7 @@ pub mod workload;
 pub mod outcome;
 pub mod ledger;
 pub mod check;
+pub mod metrics;
 pub mod gate;
 pub mod scenario;
 pub mod registry;
