@@ -8,6 +8,7 @@
 pub mod rng;
 pub mod executor;
 pub mod world;
+pub mod limiter;
 pub mod event;
 pub mod store;
 pub mod sim;
