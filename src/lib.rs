@@ -12,8 +12,8 @@ pub mod strategy;
 pub mod workload;
 pub mod outcome;
 pub mod gate;
-pub mod scenario;
 pub mod registry;
+pub mod scenario;
 pub mod report;
 pub mod cli;
 
