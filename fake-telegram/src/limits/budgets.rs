@@ -1,0 +1,379 @@
+//! What the limits still allow: the state of every limit and key, and the one place where a call is weighed.
+//!
+//! The common case is a call that fits: no hashing, no allocation, one 8-byte cell for each limit that applies.
+
+use rustc_hash::FxHashMap;
+
+use super::{Algorithm, Key, Level, Limit};
+use crate::api::{ChatIndex, ChatKind, LimitIndex, Method, TokenIndex};
+use crate::bucket::{BucketState, TokenBucket};
+use crate::penalty::{Penalty, PenaltyRule};
+use crate::time::{Duration, Time};
+use crate::window::{FixedState, FixedWindow, SlidingLog, SlidingWindow};
+
+/// A call, as far as limits look at it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) token: TokenIndex,
+    pub(crate) chat: ChatIndex,
+    pub(crate) kind: ChatKind,
+    pub(crate) method: Method,
+}
+
+/// The limit that refuses a call (of several the one with the longest wait, of equals the first), and until when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) limit: LimitIndex,
+    pub(crate) wait: Duration,
+}
+
+/// The state of a list of limits.
+#[derive(Debug, Clone)]
+pub(crate) struct Budgets {
+    rules: Vec<Rule>,
+    /// For each kind and method, the limits that apply.
+    plans: [Vec<Place>; KINDS * METHODS],
+    cells: Cells,
+    logs: Vec<SlidingLog>,
+    /// The latest deadline of all penalties: from then on nobody looks for one.
+    latest_deadline: Time,
+    /// The limit that is the token's budget, if there is one.
+    token_wide: Option<LimitIndex>,
+}
+
+/// A limit, compiled.
+#[derive(Debug, Clone)]
+struct Rule {
+    counter: Counter,
+    cost: u32,
+    algorithm: Algorithm,
+    key: Key,
+    /// Of the token's cells, or of the chat's cells *among the limits of its kind*.
+    slots: [u8; KINDS],
+    penalty: Option<PenaltyRule>,
+    penalties: FxHashMap<u64, Penalty>,
+    latest_deadline: Time,
+    penalty_time: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Counter {
+    Bucket(TokenBucket),
+    Sliding(SlidingWindow),
+    Fixed(FixedWindow),
+}
+
+/// Where a limit keeps the cell of a call.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    limit: u8,
+    slot: u8,
+    key: Key,
+}
+
+/// One integer for each limit and key, 0 before its first use; grows on use.
+#[derive(Debug, Clone, Default)]
+struct Cells {
+    of_tokens: Vec<u64>,
+    token_slots: usize,
+    /// For each token, the cells of all chats.
+    of_chats: Vec<Vec<u64>>,
+    chat_slots: usize,
+    chats: usize,
+}
+
+impl Budgets {
+    /// Full budgets for `chats` chats (more come on use).
+    ///
+    /// # Panics
+    /// If a limit is impossible; [`Limit::check`] says so first.
+    pub(crate) fn new(limits: &[Limit], chats: usize) -> Self {
+        assert!(limits.len() <= 256, "a limit's index has 8 bits");
+        let mut token_slots = 0;
+        let mut chat_slots = [0; KINDS];
+        let rules: Vec<Rule> =
+            limits.iter().map(|limit| Rule::new(limit, &mut token_slots, &mut chat_slots)).collect();
+        let plans = std::array::from_fn(|plan| {
+            let (kind, method) = (ALL_KINDS[plan / METHODS], ALL_METHODS[plan % METHODS]);
+            let applying =
+                limits.iter().zip(&rules).enumerate().filter(|(_, (l, _))| l.applies(kind, method));
+            applying
+                .map(|(i, (l, rule))| Place { limit: i as u8, slot: rule.slots[kind as usize], key: l.key })
+                .collect()
+        });
+        Self {
+            rules,
+            plans,
+            cells: Cells {
+                token_slots: token_slots.into(),
+                chat_slots: chat_slots.into_iter().max().unwrap_or(0).into(),
+                chats,
+                ..Cells::default()
+            },
+            logs: Vec::new(),
+            latest_deadline: Time::ZERO,
+            token_wide: limits.iter().position(Limit::is_token_wide).map(|i| LimitIndex(i as u8)),
+        }
+    }
+
+    /// Whether a penalty of a limit that applies runs.
+    #[inline]
+    pub(crate) fn in_penalty(&self, call: Call, now: Time) -> bool {
+        now < self.latest_deadline
+            && self.plans[plan(call)]
+                .iter()
+                .any(|&place| self.rules[usize::from(place.limit)].running(call, now).is_some())
+    }
+
+    /// Takes from all limits that apply, or from none; `false` if one refuses. `in_penalty` is
+    /// [`Budgets::in_penalty`] now.
+    #[inline]
+    pub(crate) fn take(&mut self, call: Call, now: Time, in_penalty: bool) -> bool {
+        if in_penalty {
+            return false;
+        }
+        let Self { rules, plans, cells, logs, .. } = self;
+        let places = &plans[plan(call)][..];
+        for &place in places {
+            let rule = &rules[usize::from(place.limit)];
+            if !rule.wait(cells.get(place, call), logs, now).is_zero() {
+                return false;
+            }
+        }
+        for &place in places {
+            rules[usize::from(place.limit)].take(cells.get_mut(place, call), logs, now);
+        }
+        true
+    }
+
+    /// What the answer to a call that is refused says; nothing changes.
+    pub(crate) fn refusal(&self, call: Call, now: Time) -> Refusal {
+        let waits = self.plans[plan(call)].iter().map(|&place| {
+            let wait = self.refused_by(place, call, now).map_or(Duration::ZERO, |(wait, _)| wait);
+            Refusal { limit: LimitIndex(place.limit), wait }
+        });
+        longest(waits).expect("a refused call has a limit that refuses")
+    }
+
+    /// As [`Budgets::refusal`], and the refusal is answered: each limit that refuses sets or lengthens its penalty.
+    pub(crate) fn refuse(&mut self, call: Call, now: Time) -> Refusal {
+        let refusal = self.refusal(call, now);
+        for i in 0..self.plans[plan(call)].len() {
+            let place = self.plans[plan(call)][i];
+            if let Some((_, Some(penalty))) = self.refused_by(place, call, now) {
+                self.rules[usize::from(place.limit)].punish(call, now, penalty);
+                self.latest_deadline = self.latest_deadline.max(penalty.deadline);
+            }
+        }
+        refusal
+    }
+
+    /// If the limit refuses, the wait that it answers and the penalty that its rule then gives.
+    fn refused_by(&self, place: Place, call: Call, now: Time) -> Option<(Duration, Option<Penalty>)> {
+        let rule = &self.rules[usize::from(place.limit)];
+        let wait = match rule.running(call, now) {
+            Some(penalty) => penalty.deadline - now,
+            None => rule.wait(self.cells.get(place, call), &self.logs, now),
+        };
+        if wait.is_zero() {
+            return None;
+        }
+        Some(rule.penalty.map_or((wait, None), |penalty| {
+            let penalty = penalty.refuse(rule.penalties.get(&rule.key_of(call)).copied(), now, wait);
+            (penalty.deadline - now, Some(penalty))
+        }))
+    }
+
+    /// What an accepted call takes from the token's budget: 0 if there is no token-wide limit.
+    #[inline]
+    pub(crate) fn taken(&self) -> u32 {
+        self.token_wide.map_or(0, |limit| self.rules[usize::from(limit.0)].cost)
+    }
+
+    /// The token's budget.
+    pub(crate) fn token_level(&self, token: TokenIndex, now: Time) -> Option<Level> {
+        let limit = self.token_wide?.0;
+        let rule = &self.rules[usize::from(limit)];
+        let place = Place { limit, slot: rule.slots[0], key: Key::Token };
+        let call = Call { token, chat: ChatIndex(0), kind: ChatKind::Private, method: Method::SendMessage };
+        Some(Level::of(&rule.algorithm, rule.level_micro(self.cells.get(place, call), &self.logs, now)))
+    }
+
+    /// Time under penalty so far, over all keys, where penalties that run on are cut at `until`.
+    pub(crate) fn penalty_time(&self, limit: LimitIndex, until: Time) -> Duration {
+        let rule = &self.rules[usize::from(limit.0)];
+        // A sum: in whatever order.
+        let beyond = rule.penalties.values().map(|p| p.deadline.saturating_since(until.max(p.first_at)));
+        rule.penalty_time - beyond.fold(Duration::ZERO, |sum, beyond| sum + beyond)
+    }
+}
+
+impl Rule {
+    fn new(limit: &Limit, token_slots: &mut u8, chat_slots: &mut [u8; KINDS]) -> Self {
+        let counter = match limit.algorithm {
+            Algorithm::TokenBucket { rate, burst } => Counter::Bucket(TokenBucket::new(rate, burst)),
+            Algorithm::SlidingWindow { limit, window } => Counter::Sliding(SlidingWindow { limit, window }),
+            Algorithm::FixedWindow { limit, window } => Counter::Fixed(FixedWindow { limit, window }),
+        };
+        let mut slots = [0; KINDS];
+        for (i, &kind) in ALL_KINDS.iter().enumerate() {
+            match limit.key {
+                Key::Token => slots[i] = *token_slots,
+                Key::Chat if limit.kinds.is_empty() || limit.kinds.contains(&kind) => {
+                    slots[i] = chat_slots[i];
+                    chat_slots[i] += 1;
+                }
+                Key::Chat => {}
+            }
+        }
+        *token_slots += u8::from(limit.key == Key::Token);
+        Self {
+            counter,
+            cost: limit.cost,
+            algorithm: limit.algorithm,
+            key: limit.key,
+            slots,
+            penalty: limit.penalty,
+            penalties: FxHashMap::default(),
+            latest_deadline: Time::ZERO,
+            penalty_time: Duration::ZERO,
+        }
+    }
+
+    #[inline]
+    fn wait(&self, cell: u64, logs: &[SlidingLog], now: Time) -> Duration {
+        match &self.counter {
+            Counter::Bucket(bucket) => bucket.wait_for(BucketState::from_bits(cell), now, self.cost.into()),
+            Counter::Sliding(_) if cell == 0 => Duration::ZERO,
+            Counter::Sliding(window) => window.wait(&logs[cell as usize - 1], now, self.cost),
+            Counter::Fixed(window) => window.wait(FixedState::from_bits(cell), now, self.cost),
+        }
+    }
+
+    #[inline]
+    fn take(&self, cell: &mut u64, logs: &mut Vec<SlidingLog>, now: Time) {
+        match &self.counter {
+            Counter::Bucket(bucket) => {
+                let mut state = BucketState::from_bits(*cell);
+                bucket.take_many(&mut state, now, self.cost.into());
+                *cell = state.to_bits();
+            }
+            Counter::Sliding(window) => {
+                if *cell == 0 {
+                    logs.push(SlidingLog::default());
+                    *cell = logs.len() as u64;
+                }
+                window.take(&mut logs[*cell as usize - 1], now, self.cost);
+            }
+            Counter::Fixed(window) => {
+                let mut state = FixedState::from_bits(*cell);
+                window.take(&mut state, now, self.cost);
+                *cell = state.to_bits();
+            }
+        }
+    }
+
+    fn level_micro(&self, cell: u64, logs: &[SlidingLog], now: Time) -> u64 {
+        let whole = match &self.counter {
+            Counter::Bucket(bucket) => return bucket.level_micro(BucketState::from_bits(cell), now),
+            Counter::Sliding(window) if cell == 0 => window.limit,
+            Counter::Sliding(window) => window.left(&logs[cell as usize - 1], now),
+            Counter::Fixed(window) => window.left(FixedState::from_bits(cell), now),
+        };
+        u64::from(whole) * 1_000_000
+    }
+
+    /// The penalty that runs for the call's key.
+    fn running(&self, call: Call, now: Time) -> Option<Penalty> {
+        if now >= self.latest_deadline {
+            return None;
+        }
+        self.penalties.get(&self.key_of(call)).copied().filter(|penalty| penalty.runs(now))
+    }
+
+    fn punish(&mut self, call: Call, now: Time, penalty: Penalty) {
+        let before = self.penalties.insert(self.key_of(call), penalty);
+        let from = before.map_or(now, |before| before.deadline.max(now));
+        self.penalty_time += penalty.deadline - from;
+        self.latest_deadline = self.latest_deadline.max(penalty.deadline);
+    }
+
+    fn key_of(&self, call: Call) -> u64 {
+        let token = u64::from(call.token.0);
+        match self.key {
+            Key::Token => token,
+            Key::Chat => token << 32 | u64::from(call.chat.0),
+        }
+    }
+}
+
+impl Cells {
+    #[inline]
+    fn get(&self, place: Place, call: Call) -> u64 {
+        let (token, index) = self.index(place, call);
+        let cell = match place.key {
+            Key::Token => self.of_tokens.get(index),
+            Key::Chat => self.of_chats.get(token).and_then(|cells| cells.get(index)),
+        };
+        cell.copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, place: Place, call: Call) -> &mut u64 {
+        let (token, index) = self.index(place, call);
+        let there = match place.key {
+            Key::Token => index < self.of_tokens.len(),
+            Key::Chat => self.of_chats.get(token).is_some_and(|cells| index < cells.len()),
+        };
+        if !there {
+            self.grow(place.key, token, index);
+        }
+        match place.key {
+            Key::Token => &mut self.of_tokens[index],
+            Key::Chat => &mut self.of_chats[token][index],
+        }
+    }
+
+    #[inline]
+    fn index(&self, place: Place, call: Call) -> (usize, usize) {
+        let token = usize::from(call.token.0);
+        let index = match place.key {
+            Key::Token => token * self.token_slots,
+            Key::Chat => call.chat.0 as usize * self.chat_slots,
+        };
+        (token, index + usize::from(place.slot))
+    }
+
+    #[cold]
+    fn grow(&mut self, key: Key, token: usize, index: usize) {
+        match key {
+            Key::Token => self.of_tokens.resize(index + 1, 0),
+            Key::Chat => {
+                if self.of_chats.len() <= token {
+                    self.of_chats.resize(token + 1, Vec::new());
+                }
+                let cells = &mut self.of_chats[token];
+                let wanted = (index + 1).max(self.chats * self.chat_slots);
+                if cells.is_empty() {
+                    *cells = vec![0; wanted];
+                } else {
+                    cells.resize(wanted, 0);
+                }
+            }
+        }
+    }
+}
+
+fn plan(call: Call) -> usize {
+    call.kind as usize * METHODS + call.method as usize
+}
+
+/// The longest wait, of equals the first.
+fn longest(refusals: impl Iterator<Item = Refusal>) -> Option<Refusal> {
+    refusals.reduce(|longest, other| if other.wait > longest.wait { other } else { longest })
+}
+
+const KINDS: usize = 3;
+const METHODS: usize = 3;
+const ALL_KINDS: [ChatKind; KINDS] = [ChatKind::Private, ChatKind::Group, ChatKind::Channel];
+const ALL_METHODS: [Method; METHODS] = [Method::SendMessage, Method::SendPhoto, Method::EditMessageText];
