@@ -1,5 +1,6 @@
 //! Which strategies and workloads there are: a value, passed down.
 
+use crate::names::hint;
 use crate::strategy::{Strategy, StrategyKind};
 use crate::workload::{self, Workload, WorkloadKind};
 
@@ -96,21 +97,6 @@ impl Registry {
             name: kind.to_owned(),
             known: self.workloads.iter().map(|known| known.kind).collect(),
         })
-    }
-}
-
-/// How an error about the unknown `name` goes on: the nearest of the `known` names, or all of them if none is near.
-pub(crate) fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: Vec<&str> = known.into_iter().collect();
-    // Jaro-Winkler favours common beginnings; above 0.75 lie slips of the keyboard, not other words.
-    let near = known
-        .iter()
-        .map(|known| (strsim::jaro_winkler(name, known), *known))
-        .filter(|(score, _)| *score > 0.75);
-    match near.max_by(|a, b| a.0.total_cmp(&b.0)) {
-        Some((_, nearest)) => format!("; did you mean `{nearest}`?"),
-        None if known.is_empty() => "; there are none".to_owned(),
-        None => format!("; known are {}", known.join(", ")),
     }
 }
 
