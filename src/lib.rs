@@ -7,11 +7,18 @@
 
 pub(crate) mod names;
 pub mod rng;
+pub mod executor;
 pub mod world;
+pub mod event;
+pub mod store;
+pub mod sim;
 pub mod env;
 pub mod strategy;
 pub mod workload;
 pub mod outcome;
+pub mod ledger;
+pub mod check;
+pub mod metrics;
 pub mod gate;
 pub mod registry;
 pub mod scenario;

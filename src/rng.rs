@@ -8,6 +8,7 @@ pub mod fixed;
 pub mod latency;
 mod normal;
 
+pub use fake_telegram::draw::draw;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -22,20 +23,6 @@ pub fn stream(seed: u64, purpose: &str) -> ChaCha8Rng {
 /// The key of one purpose, for draws by (message, attempt).
 pub fn key(seed: u64, purpose: &str) -> u64 {
     stream(seed, purpose).next_u64()
-}
-
-/// A uniform draw that belongs to (`message`, `attempt`) under a purpose's `key`, whatever was drawn before.
-///
-/// Two rounds of SplitMix64's finaliser (Steele, Lea, Flood 2014; constants by Stafford, "mix 13").
-pub const fn draw(key: u64, message: u64, attempt: u64) -> u64 {
-    mix(mix(key.wrapping_add(message.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
-        ^ attempt.wrapping_mul(0xd1b5_4a32_d192_ed03))
-}
-
-const fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// FNV-1a with 128 bits (constants: RFC 9923, section 5), to tell purposes apart.

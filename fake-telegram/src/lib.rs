@@ -6,25 +6,14 @@
 //! Modules bottom up; each uses only those listed above it.
 
 pub mod time;
-
 pub mod units;
-
 pub mod api;
-
 pub mod draw;
-
 pub mod bucket;
-
 pub mod window;
-
 pub mod penalty;
-
 pub mod limits;
-
 pub mod fault;
-
 pub mod chat;
-
 pub mod profile;
-
-//pub mod model;
+pub mod model;

@@ -100,7 +100,7 @@ impl FixedWindow {
 
     /// The number of the window, modulo 2^40.
     fn number(&self, now: Time) -> u64 {
-        now.as_micros() / self.window.as_micros() & (u64::MAX >> COUNT_BITS)
+        (now.as_micros() / self.window.as_micros()) & (u64::MAX >> COUNT_BITS)
     }
 }
 

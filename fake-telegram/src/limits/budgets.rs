@@ -83,11 +83,11 @@ struct Cells {
 }
 
 impl Budgets {
-    /// Full budgets for `chats` chats (more come on use).
+    /// Full budgets for `chats` chats and `tokens` tokens (more come on use).
     ///
     /// # Panics
     /// If a limit is impossible; [`Limit::check`] says so first.
-    pub(crate) fn new(limits: &[Limit], chats: usize) -> Self {
+    pub(crate) fn new(limits: &[Limit], chats: usize, tokens: u16) -> Self {
         assert!(limits.len() <= 256, "a limit's index has 8 bits");
         let mut token_slots = 0;
         let mut chat_slots = [0; KINDS];
@@ -104,12 +104,7 @@ impl Budgets {
         Self {
             rules,
             plans,
-            cells: Cells {
-                token_slots: token_slots.into(),
-                chat_slots: chat_slots.into_iter().max().unwrap_or(0).into(),
-                chats,
-                ..Cells::default()
-            },
+            cells: Cells::new(chats, tokens.into(), token_slots.into(), chat_slots),
             logs: Vec::new(),
             latest_deadline: Time::ZERO,
             token_wide: limits.iter().position(Limit::is_token_wide).map(|i| LimitIndex(i as u8)),
@@ -308,6 +303,13 @@ impl Rule {
 }
 
 impl Cells {
+    fn new(chats: usize, tokens: usize, token_slots: usize, chat_slots: [u8; KINDS]) -> Self {
+        let chat_slots = chat_slots.into_iter().max().unwrap_or(0).into();
+        // Zeroed by the system, page by page, on first use.
+        let of_chats = (0..tokens).map(|_| vec![0; chats * chat_slots]).collect();
+        Self { of_tokens: vec![0; tokens * token_slots], token_slots, of_chats, chat_slots, chats }
+    }
+
     #[inline]
     fn get(&self, place: Place, call: Call) -> u64 {
         let (token, index) = self.index(place, call);

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Hold, Profile};
 use crate::api::{ChatKind, Method};
@@ -357,6 +357,13 @@ impl PenaltySettings {
     }
 }
 
+/// As [`ServerSettings`] with nothing left out.
+impl Serialize for Profile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        ServerSettings::from(self).serialize(serializer)
+    }
+}
+
 /// With nothing left out: [`ServerSettings::resolve`] gives the same profile again.
 impl From<&Profile> for ServerSettings {
     fn from(profile: &Profile) -> Self {
@@ -389,9 +396,10 @@ impl From<&Limit> for LimitSettings {
                 (None, None, Some(limit), Some(window))
             }
         };
-        let penalty = limit
-            .penalty
-            .map_or(PenaltySettings { off: Some(true), ..PenaltySettings::default() }, PenaltySettings::from);
+        let penalty = limit.penalty.map_or_else(
+            || PenaltySettings { off: Some(true), ..PenaltySettings::default() },
+            PenaltySettings::from,
+        );
         Self {
             off: None,
             key: Some(limit.key),
@@ -522,7 +530,7 @@ mod tests {
         for profile in
             Profile::ALL.map(|(name, _)| Profile::named(name)).into_iter().flatten().chain(resolve(off))
         {
-            let shown = toml::to_string(&ServerSettings::from(&profile)).expect("settings are plain data");
+            let shown = toml::to_string(&profile).expect("settings are plain data");
             assert_eq!(resolve(&shown), Ok(profile), "{shown}");
         }
     }
