@@ -5,6 +5,7 @@
 //! The modules are listed bottom up; a module uses only those listed above it, and `tests/it/layers.rs` holds it to
 //! that. So the list is the architecture.
 
+pub(crate) mod names;
 pub mod rng;
 pub mod executor;
 pub mod world;
@@ -20,8 +21,9 @@ pub mod ledger;
 pub mod check;
 pub mod metrics;
 pub mod gate;
-pub mod scenario;
 pub mod registry;
+pub mod scenario;
+pub mod run;
 pub mod report;
 pub mod cli;
 

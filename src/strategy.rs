@@ -103,7 +103,7 @@ pub struct StrategyKind {
     /// [`Strategy::SUMMARY`].
     pub summary: &'static str,
     /// Reads the parameters (everything of the table but `kind`).
-    pub read: fn(toml::Table) -> Result<Box<dyn Configured>, toml::de::Error>,
+    pub read: fn(toml::de::ValueDeserializer<'_>) -> Result<Box<dyn Configured>, toml::de::Error>,
     /// The JSON Schema of the parameters.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
@@ -114,8 +114,13 @@ impl StrategyKind {
         Self {
             kind: S::KIND,
             summary: S::SUMMARY,
-            read: |table| Ok(Box::new(Holder(table.try_into::<S>()?))),
-            schema: |generator| generator.root_schema_for::<S>(),
+            read: |parameters| Ok(Box::new(Holder(S::deserialize(parameters)?))),
+            schema: |generator| generator.subschema_for::<S>(),
         }
     }
+}
+
+/// The strategies that come with floodlab.
+pub fn builtin() -> Vec<StrategyKind> {
+    Vec::new()
 }

@@ -1,0 +1,276 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::outcome::{ClassOutcome, Lag, Metrics};
+
+fn lag(p99: u64, lower_bound: bool) -> Lag {
+    let lower_bound = if lower_bound { vec!["p99".to_owned(), "p999".to_owned(), "max".to_owned()] } else { vec![] };
+    Lag { p50: Some(1), p90: Some(2), p99: Some(p99), p999: Some(p99), max: Some(p99), samples: 9, censored: 1, lower_bound }
+}
+
+fn outcome(name: &str, metrics: Metrics) -> Outcome {
+    Outcome {
+        name: name.to_owned(),
+        event_hash: String::new(),
+        metrics,
+        classes: IndexMap::new(),
+        series: Default::default(),
+        lag_distribution: Default::default(),
+        host: Default::default(),
+    }
+}
+
+/// `naive-loop` has a p99 of 60 s, `scheduler` of 5 s.
+fn two() -> Vec<Outcome> {
+    let naive = Metrics { lag_us: lag(60_000_000, false), requests: 1_000, due: 900, lost: 7, ..Metrics::default() };
+    let scheduler = Metrics {
+        lag_us: lag(5_000_000, false),
+        requests: 1_000,
+        due: 900,
+        throttled: [("token".to_owned(), 14), ("chat".to_owned(), 1)].into_iter().collect(),
+        amplification_ppm: 1_050_000,
+        budget_utilisation_ppm: Some(700_000),
+        ..Metrics::default()
+    };
+    vec![outcome("naive-loop", naive), outcome("scheduler", scheduler)]
+}
+
+fn rule(text: &str) -> Rule {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Whether `scheduler` passes.
+fn passes(text: &str, outcomes: &[Outcome]) -> bool {
+    let mut rule = rule(text);
+    rule.designs = vec!["scheduler".to_owned()];
+    let verdicts = judge(&[rule], outcomes);
+    assert_eq!(verdicts.len(), 1, "{text}");
+    verdicts[0].passed
+}
+
+#[test]
+fn reads_what_k6_users_write() {
+    let two = two();
+    let check = |text, expected| assert_eq!(passes(text, &two), expected, "{text}");
+    check("lag: p(99)<=5s", true);
+    check("lag: p(99) < 5000ms", false);
+    check("lag: p(99) > 4.999s", true);
+    check("lag: max <= 1min", true);
+    check("lag: med == 1us", true);
+    check("lost: == 0", true);
+    check("lost: count < 1", true);
+    check("requests: == 1k", true);
+    check("throttled: == 15", true);
+    check("throttled: rate <= 1.5%", true);
+    check("throttled: rate < 1.5%", false);
+    check("throttled{limit:token}: == 14", true);
+    check("throttled{limit:chat}: rate == 0.1%", true);
+    check("amplification: <= 1.05", true);
+    check("amplification: < 1.05", false);
+    check("budget_utilisation: >= 70%", true);
+    check("lag: p(99) <= 0.1 * naive-loop", true);
+    check("lag: p(99) < 0.083333 * naive-loop + 20us", false);
+    check("lag: p(99) < 0.083333 * naive-loop + 21us", true);
+    check("lag: p(99) == naive-loop - 55s", true);
+    check("lag: p(99) <= naive-loop * 0.05 + 2s", true);
+    check("lag: p(99) >= naive-loop - 2h", true);
+}
+
+#[test]
+fn a_name_keeps_its_dashes_and_digits() {
+    let reference = |text: &str| rule(&format!("lag: p(99) <= {text}")).conditions[0].bound.clone();
+    let bound = |name: &str, factor, offset| Bound::Design { name: name.to_owned(), factor, offset };
+    assert_eq!(reference("shared-bucket-2"), bound("shared-bucket-2", 1_000_000, None));
+    assert_eq!(reference("1.10*w-5s"), bound("w-5s", 1_100_000, None));
+    assert_eq!(reference("2 * 4-pods"), bound("4-pods", 2_000_000, None));
+    assert!(matches!(reference("w - 5s"), Bound::Design { name, offset: Some((Sign::Minus, _)), .. } if name == "w"));
+}
+
+#[test]
+fn errors_name_the_way_out() {
+    let check = |text: &str, expected: &str| {
+        assert_eq!(text.parse::<Rule>().expect_err(text).to_string(), expected);
+    };
+    check("lagg: p(99) <= 5s", "unknown metric `lagg`; did you mean `lag`?");
+    check("lag: p(95) <= 5s", "`lag` has no `p(95)`; it has p(50), p(90), p(99), p(99.9), max");
+    check("lag: <= 5s", "`lag` has no `plain value`; it has p(50), p(90), p(99), p(99.9), max");
+    check("lag: p(99) <= 5", "cannot read the right-hand side: `5` has no unit; write `5s` for seconds, `5ms` for milliseconds");
+    check("throttled: rate <= 0.01", "cannot read the right-hand side: `0.01` has no unit; write a share in per cent, as in `5%`");
+    check("throttled: rate <= 0.00001%", "cannot read the right-hand side: `0.00001%` has too many decimals; a share is read to 0.0001%");
+    check("amplification: <= 105%", "cannot read the right-hand side: `105%` is not a ratio; write a plain number, as in `1.05`");
+    check("lost: 0", "`0` is not a condition: it lacks one of <= < >= > == !=");
+    check("lag: p(99) <=", "`p(99) <=` is not a condition: nothing follows the operator");
+    check("lag: p(99) === 5s", "`p(99) === 5s` is not a condition: the operators are <= < >= > == !=");
+    check("lag{limit:token}: p(99) <= 5s", "`lag` cannot be selected by `limit`; it can by `class`");
+    check("requests{class:reply}: <= 5", "`requests` cannot be selected by `class`; leave `where` out");
+    check("lag p(99) <= 5s", "`lag p(99) <= 5s` is not a condition: a colon parts metric and condition, as in `lag: p(99) <= 5s`");
+    assert_eq!("lag: p(99) <= baseline * 1.10 + 0.5s".parse::<Rule>(), Err(RuleError::Baseline));
+}
+
+#[test]
+fn names_are_checked_against_the_scenario() {
+    let designs = ["naive-loop".to_owned(), "scheduler".to_owned()];
+    let classes = ["reply".to_owned()];
+    let limits = ["token".to_owned(), "chat".to_owned()];
+    let known = Known { designs: &designs, classes: &classes, limits: &limits };
+    let check = |text: &str, expected: &str| {
+        let told = rule(text).check(known).map_err(|error| error.to_string());
+        assert_eq!(told.err().unwrap_or_default(), expected, "{text}");
+    };
+    check("lag{class:reply}: p(99) <= 0.1 * naive-loop", "");
+    check("lag{class:replies}: p(99) <= 5s", "unknown class `replies`; known are reply");
+    check("lag: p(99) <= 0.1 * naive-lop", "unknown design `naive-lop`; did you mean `naive-loop`?");
+    check("throttled{limit:chta}: == 0", "unknown limit `chta`; did you mean `chat`?");
+}
+
+#[test]
+fn toml_takes_one_or_many() {
+    let rule: Rule = toml::from_str(
+        "metric = 'lag'\nwhere = { class = 'reply' }\ndesign = 'scheduler'\nexpect = ['p(99) <= 5s', 'max <= 60s']",
+    )
+    .expect("a rule");
+    assert_eq!(rule.designs, ["scheduler"]);
+    assert_eq!(rule.conditions.len(), 2);
+    let error = toml::from_str::<Rule>("metric = 'lag'\nexpect = 'p(99) <= 5s'\nover = 'any 60s'").expect_err("a key");
+    assert!(error.to_string().contains("unknown field `over`"), "{error}");
+}
+
+#[test]
+fn without_a_design_all_are_judged_but_the_reference() {
+    let judged = |text| judge(&[rule(text)], &two()).into_iter().map(|v| v.design).collect::<Vec<_>>();
+    assert_eq!(judged("lost: == 0"), ["naive-loop", "scheduler"]);
+    assert_eq!(judged("lag: p(99) <= 0.1 * naive-loop"), ["scheduler"]);
+}
+
+#[test]
+fn a_design_that_was_not_selected_gives_no_verdict() {
+    let two = two();
+    assert_eq!(judge(&[rule("lag: p(99) <= 0.1 * naive-loop")], &two[1..]), []);
+    assert_eq!(judge(&[Rule { designs: vec!["naive-loop".to_owned()], ..rule("lost: == 0") }], &two[1..]), []);
+}
+
+#[test]
+fn nothing_passes_without_samples() {
+    let mut two = two();
+    two[0].metrics.lag_us = Lag::default();
+    for text in ["lag: p(99) <= naive-loop", "lag{class:reply}: p(99) <= 1h", "lag: p(99) != naive-loop"] {
+        let mut rule = rule(text);
+        rule.designs = vec!["scheduler".to_owned()];
+        let verdict = &judge(&[rule], &two)[0];
+        assert_eq!((verdict.measured, verdict.passed), (None, false), "{text}");
+    }
+    two[1].metrics.requests = 0;
+    assert!(!passes("throttled: rate <= 100%", &two));
+}
+
+#[test]
+fn a_lower_bound_proves_only_what_larger_values_prove_too() {
+    let (exact, mut measured, mut reference) = (two(), two(), two());
+    measured[1].metrics.lag_us = lag(5_000_000, true);
+    reference[0].metrics.lag_us = lag(60_000_000, true);
+    let check = |text, expected: [bool; 3]| {
+        assert_eq!([&exact, &measured, &reference].map(|outcomes| passes(text, outcomes)), expected, "{text}");
+    };
+    check("lag: p(99) <= 1h", [true, false, true]);
+    check("lag: p(99) >= 5s", [true, true, true]);
+    check("lag: p(99) == 5s", [true, false, true]);
+    check("lag: p(99) != 4s", [true, true, true]);
+    check("lag: p(99) != 6s", [true, false, true]);
+    check("lag: p(50) == 1us", [true, true, true]);
+    check("lag: p(99) <= 0.1 * naive-loop", [true, false, true]);
+    check("lag: p(99) >= 0.01 * naive-loop", [true, true, false]);
+}
+
+#[test]
+fn a_verdict_reports_the_value_and_its_unit() {
+    let verdict = &judge(&[rule("throttled{limit:chat}: rate <= 1%")], &two())[1];
+    assert_eq!((verdict.measured, verdict.unit.as_str(), verdict.passed), (Some(1_000), "ppm", true));
+    assert_eq!(verdict.expect, "rate <= 1%");
+    assert_eq!(subject(verdict), "throttled{limit:chat}");
+}
+
+#[test]
+fn every_number_of_the_report_is_a_metric() {
+    let strip = |key: &String| key.trim_end_matches("_us").trim_end_matches("_ppm").to_owned();
+    let json = serde_json::to_value(Metrics::default()).expect("plain data");
+    let keys: Vec<_> = json.as_object().expect("an object").keys().map(strip).collect();
+    assert_eq!(METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>(), keys);
+    // By class there are the ledger and lag.
+    let json = serde_json::to_value(ClassOutcome::default()).expect("plain data");
+    let keys: Vec<_> = json.as_object().expect("an object").keys().map(strip).filter(|k| k != "lag_p99").collect();
+    let labelled = METRICS.iter().filter(|metric| metric.label == Some(Label::Class));
+    assert_eq!(labelled.map(|metric| metric.name).collect::<Vec<_>>(), keys);
+}
+
+fn written_condition() -> impl Strategy<Value = (usize, String)> {
+    let metric = 0..METRICS.len();
+    let operator = prop::sample::select(vec!["<=", "<", ">=", ">", "==", "!="]);
+    let name = "[a-z][a-z0-9]{0,4}(-[a-z0-9]{1,4}){0,2}".prop_filter("not reserved", |name| name != RESERVED);
+    (metric, any::<prop::sample::Index>(), operator, name, 0u64..2_000_000_000, 0u64..1_000_000, 0..5).prop_map(
+        |(metric, aggregate, operator, name, factor, amount, form)| {
+            let aggregates = METRICS[metric].aggregates();
+            let aggregate = aggregates[aggregate.index(aggregates.len())];
+            let unit = if aggregate == "rate" { Unit::Share } else { METRICS[metric].unit };
+            let quantity = match unit {
+                Unit::Duration => format!("{amount}us"),
+                Unit::Share => format!("{}.{:04}%", amount / 10_000, amount % 10_000),
+                Unit::Ratio => format!("{}.{:06}", amount, factor % 1_000_000),
+                Unit::Count => amount.to_string(),
+            };
+            let factor = format!("{}.{:06}", factor / 1_000_000, factor % 1_000_000);
+            let bound = match form {
+                0 => quantity,
+                1 => name,
+                2 => format!("{factor} * {name}"),
+                3 => format!("{name} * {factor} + {quantity}"),
+                _ => format!("{name} - {quantity}"),
+            };
+            (metric, format!("{aggregate} {operator} {bound}"))
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_shown_reads_back((metric, text) in written_condition()) {
+        let condition = Condition::parse(&text, &METRICS[metric]).expect("in the grammar");
+        let again = Condition::parse(&condition.to_string(), &METRICS[metric]).expect("what is shown is in the grammar");
+        prop_assert_eq!(Condition { written: condition.written.clone(), ..again }, condition);
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC{0,40}", metric in 0..METRICS.len()) {
+        let _ = Condition::parse(&text, &METRICS[metric]);
+        let _ = text.parse::<Rule>();
+    }
+
+    /// Small numbers make ties likely; the floats of this model are exact for them.
+    #[test]
+    fn agrees_with_a_naive_evaluation(
+        measured in 0u64..50, reference in 0u64..50, requests in 1u64..=8, quarters in 0u64..16,
+        offset in 0u64..20, minus: bool, operator in 0usize..6,
+    ) {
+        let symbol = ["<=", "<", ">=", ">", "==", "!="][operator];
+        let sign = if minus { "-" } else { "+" };
+        let factor = quarters as f64 / 4.0;
+        let holds = |left: f64, right: f64| {
+            [left <= right, left < right, left >= right, left > right, left == right, left != right][operator]
+        };
+        let outcomes = |read: fn(u64) -> Metrics| [outcome("other", read(reference)), outcome("scheduler", read(measured))];
+
+        let lags = outcomes(|us| Metrics { lag_us: lag(us, false), ..Metrics::default() });
+        let shifted = reference as f64 * factor + if minus { -(offset as f64) } else { offset as f64 };
+        let text = format!("lag: p(99) {symbol} {factor} * other {sign} {offset}us");
+        prop_assert_eq!(passes(&text, &lags), holds(measured as f64, shifted), "{}", text);
+
+        // Rates: eighths, quarters and shares of 1/8 are exact too.
+        let requests = requests.next_power_of_two();
+        let mut rates = outcomes(|calls| Metrics { early_retries: calls, ..Metrics::default() });
+        rates.iter_mut().for_each(|outcome| outcome.metrics.requests = requests);
+        let (left, right) = (measured as f64 / requests as f64, reference as f64 / requests as f64 * factor);
+        let text = format!("early_retries: rate {symbol} {factor} * other");
+        prop_assert_eq!(passes(&text, &rates), holds(left, right), "{}", text);
+        let text = format!("early_retries: rate {symbol} {}%", offset as f64 / 8.0 * 25.0);
+        prop_assert_eq!(passes(&text, &rates), holds(left, offset as f64 / 32.0), "{}", text);
+    }
+}
