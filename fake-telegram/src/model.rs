@@ -203,6 +203,7 @@ impl Model {
         }
     }
 
+    #[inline]
     fn accept(&mut self, open: Open, at: Time, dead: Option<Forbidden>) {
         let taken = self.budgets.taken();
         match dead {
