@@ -54,7 +54,8 @@ impl Model {
     /// A server with full budgets, for `tokens` tokens; more tokens, like more chats, come on use.
     ///
     /// # Panics
-    /// If a limit of the profile cannot work: [`Limit::check`] says so first.
+    /// If a limit of the profile cannot work ([`Limit::check`] says so first), or there are too many
+    /// ([`crate::limits::LIMITS_MAX`]). Profiles by name and those that settings resolve to are sound.
     pub fn new(profile: &Profile, faults: Faults, chats: Chats, tokens: u16) -> Self {
         Self {
             now: Time::ZERO,

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Algorithm, Key, Level, Limit};
+use super::{Algorithm, Key, LIMITS_MAX, Level, Limit};
 use crate::api::{ChatIndex, ChatKind, LimitIndex, Method, TokenIndex};
 use crate::bucket::{BucketState, TokenBucket};
 use crate::penalty::{Penalty, PenaltyRule};
@@ -94,9 +94,9 @@ impl Budgets {
     /// Full budgets for `chats` chats and `tokens` tokens (more come on use).
     ///
     /// # Panics
-    /// If a limit is impossible; [`Limit::check`] says so first.
+    /// If a limit is impossible ([`Limit::check`] says so first), or there are more than [`LIMITS_MAX`].
     pub(crate) fn new(limits: &[Limit], chats: usize, tokens: u16) -> Self {
-        assert!(limits.len() <= 256, "a limit's index has 8 bits");
+        assert!(limits.len() <= LIMITS_MAX, "a profile has at most {LIMITS_MAX} limits");
         let mut token_slots = 0;
         let mut chat_slots = [0; KINDS];
         let rules: Vec<Rule> =

@@ -1,7 +1,7 @@
 //! From settings to a profile: what is not written is the profile's, and every error names its way out.
 
 use super::{Hold, LimitSettings, PenaltySettings, Profile, ServerSettings};
-use crate::limits::{Algorithm, AlgorithmKind, Key, Limit, LimitError};
+use crate::limits::{Algorithm, AlgorithmKind, Key, LIMITS_MAX, Limit, LimitError};
 use crate::penalty::{PenaltyKind, PenaltyRule};
 use crate::time::Duration;
 
@@ -51,8 +51,8 @@ pub enum ProfileError {
         /// Why.
         source: LimitError,
     },
-    /// More limits than an index can name.
-    #[error("there are {0} limits; at most 256 are possible")]
+    /// More than [`LIMITS_MAX`].
+    #[error("there are {0} limits; at most {LIMITS_MAX} are possible")]
     TooMany(usize),
 }
 
@@ -79,7 +79,7 @@ impl ServerSettings {
         for name in new {
             profile.limits.extend(self.limit[name].resolve(name, None, &profile.name, &own)?);
         }
-        if profile.limits.len() > 256 {
+        if profile.limits.len() > LIMITS_MAX {
             return Err(ProfileError::TooMany(profile.limits.len()));
         }
         if self.penalties == Some(false) {
