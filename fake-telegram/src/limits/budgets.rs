@@ -118,7 +118,7 @@ impl Budgets {
     }
 
     /// Whether a penalty of a limit that applies runs.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn in_penalty(&self, call: Call, now: Time) -> bool {
         now < self.latest_deadline
             && self.plans[plan(call)]
@@ -128,7 +128,7 @@ impl Budgets {
 
     /// Takes from all limits that apply, or from none; `false` if one refuses. `in_penalty` is
     /// [`Budgets::in_penalty`] now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, call: Call, now: Time, in_penalty: bool) -> bool {
         if in_penalty {
             return false;
