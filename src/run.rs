@@ -97,8 +97,9 @@ pub fn run(
     let begun = (options.wall_us)();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build();
     let pool = pool.expect("the system gives threads");
-    let outcomes: Vec<Result<Option<Outcome>, RunError>> =
-        pool.install(|| options.designs.par_iter().map(|design| one(scenario, *design, options, progress)).collect());
+    let outcomes: Vec<Result<Option<Outcome>, RunError>> = pool.install(|| {
+        options.designs.par_iter().map(|design| one(scenario, *design, options, progress)).collect()
+    });
     let outcomes: Result<Vec<Option<Outcome>>, RunError> = outcomes.into_iter().collect();
     let designs: Vec<Outcome> = outcomes?.into_iter().flatten().collect();
     Ok(Report {
@@ -129,7 +130,8 @@ fn one(
     let name = || scenario.designs[design].name.clone();
     let begun = (options.wall_us)();
     let again = || {
-        let simulation = Simulation { scenario, design, seed: options.seed, shuffle_ties: options.shuffle_ties };
+        let simulation =
+            Simulation { scenario, design, seed: options.seed, shuffle_ties: options.shuffle_ties };
         let go_on = |now| {
             progress(Progress { design, now, horizon: scenario.horizon() });
             !options.interrupted.load(Ordering::Relaxed)

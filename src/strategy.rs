@@ -119,8 +119,3 @@ impl StrategyKind {
         }
     }
 }
-
-/// The strategies that come with floodlab.
-pub fn builtin() -> Vec<StrategyKind> {
-    Vec::new()
-}

@@ -80,7 +80,8 @@ pub fn simulate(
     let steps = Steps::new(scenario.horizon());
     let chats = scenario.population.kinds().len();
     let limits = &scenario.server.limits;
-    let tokens: Vec<TokenIndex> = processes(design).map(|(_, group)| TokenIndex(design.groups[group].token)).collect();
+    let tokens: Vec<TokenIndex> =
+        processes(design).map(|(_, group)| TokenIndex(design.groups[group].token)).collect();
     let observers = Rc::new(RefCell::new(Observers {
         hash: EventHash::default(),
         ledger: Ledger::new(chats),
@@ -94,7 +95,9 @@ pub fn simulate(
     let setup = Setup {
         seed,
         model: model(scenario, seed),
-        arrivals: Box::new(scenario.arrivals(seed).map(|(arrival, workload)| (arrival.due, arrival.chat, workload))),
+        arrivals: Box::new(
+            scenario.arrivals(seed).map(|(arrival, workload)| (arrival.due, arrival.chat, workload)),
+        ),
         routes,
         classes: scenario.classes.as_slice().into(),
         outboxes: outboxes.len(),
@@ -107,7 +110,8 @@ pub fn simulate(
     let sim = Sim::new(setup, executor.handle().clone());
     for (index, group) in processes(design) {
         let group = &design.groups[group];
-        let outbox = outboxes.iter().position(|set| *set == group.workloads).expect("every set has its outbox");
+        let outbox =
+            outboxes.iter().position(|set| *set == group.workloads).expect("every set has its outbox");
         let process = Process::new(index, TokenIndex(group.token), outbox);
         for worker in 0..group.workers {
             let env = Env::simulated(sim.clone(), process.clone(), worker);
@@ -117,8 +121,12 @@ pub fn simulate(
     }
     let horizon = Time::ZERO + scenario.horizon();
     for pause in 1..=PAUSES {
-        let until = Time::from_micros((u128::from(horizon.as_micros()) * u128::from(pause) / u128::from(PAUSES)) as u64);
-        executor.run(&*sim, until).map_err(|source| RunError::Stalled { design: design.name.clone(), source })?;
+        let until = Time::from_micros(
+            (u128::from(horizon.as_micros()) * u128::from(pause) / u128::from(PAUSES)) as u64,
+        );
+        executor
+            .run(&*sim, until)
+            .map_err(|source| RunError::Stalled { design: design.name.clone(), source })?;
         if !go_on(until) {
             return Ok(None);
         }
@@ -173,7 +181,8 @@ fn routes(scenario: &Scenario, design: &Design) -> (Vec<Vec<usize>>, Vec<Route>)
         }
     }
     let routes = scenario.workloads.iter().enumerate().map(|(index, workload)| {
-        let outbox = outboxes.iter().position(|set| set.contains(&index)).expect("every workload has a group");
+        let outbox =
+            outboxes.iter().position(|set| set.contains(&index)).expect("every workload has a group");
         Route { class: workload.class, deadline: workload.deadline, outbox }
     });
     let routes = routes.collect();
