@@ -246,6 +246,20 @@ impl FromStr for Rule {
     }
 }
 
+/// Whether what `verdict` measured in `outcome` may in truth be larger.
+pub fn is_lower_bound(verdict: &Verdict, outcome: &Outcome) -> bool {
+    let written = Written {
+        metric: verdict.metric.clone(),
+        r#where: verdict.r#where.clone(),
+        design: Vec::new(),
+        expect: vec![verdict.expect.clone()],
+    };
+    Rule::try_from(written)
+        .ok()
+        .and_then(|rule| rule.measure(&rule.conditions[0], outcome))
+        .is_some_and(|measured| measured.lower_bound)
+}
+
 /// What a verdict is about, as it is written on a line: `lag{class:reply}`.
 pub fn subject(verdict: &Verdict) -> String {
     if verdict.r#where.is_empty() {
