@@ -141,7 +141,7 @@ impl Job {
         arguments.exports.write(&report, &files)?;
         match arguments.format {
             Format::Text => {
-                super::print(&report::table(&report))?;
+                super::print(&report::table(&report, true, 100))?;
                 super::print(&footer(&report, &folder))?;
             }
             Format::Json => super::print(&report::json(&report))?,
