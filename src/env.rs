@@ -6,7 +6,7 @@ use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -121,22 +121,15 @@ impl Env {
     /// is first. For one worker of a process at a time: the one that has the [turn](Env::turn).
     pub async fn idle_until(&self, until: Time) {
         let World::Sim(sim) = &self.world;
-        let mut nudged = pin!(self.process.bell.heard(sim.handle().clone()));
-        let mut due = pin!(async {
-            if self.is_over() {
-                std::future::pending::<()>().await;
-            }
-            Due::new(sim, self.process.outbox).await;
-        });
-        let mut time = pin!(sim.handle().sleep_until(until));
+        let mut nudged = self.process.bell.heard(sim.handle());
+        // When nothing more will fall due, that is not what is waited for.
+        let mut due = (!self.is_over()).then(|| Due::new(sim, self.process.outbox));
+        let mut time = (until < Time::MAX).then(|| sim.handle().sleep_until(until));
         poll_fn(|context| {
-            if nudged.as_mut().poll(context).is_ready()
-                || due.as_mut().poll(context).is_ready()
-                || (until < Time::MAX && time.as_mut().poll(context).is_ready())
-            {
-                return Poll::Ready(());
-            }
-            Poll::Pending
+            let ended = Pin::new(&mut nudged).poll(context).is_ready()
+                || due.as_mut().is_some_and(|due| Pin::new(due).poll(context).is_ready())
+                || time.as_mut().is_some_and(|time| Pin::new(time).poll(context).is_ready());
+            if ended { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
     }
@@ -150,7 +143,7 @@ impl Env {
     /// The turn among the workers of this process: one has it at a time, first come, first served.
     pub async fn turn(&self) -> TurnGuard<'_> {
         let World::Sim(sim) = &self.world;
-        self.process.turn.take(sim.handle().clone()).await
+        self.process.turn.take(sim.handle()).await
     }
 
     /// Calls the server to send `message`.
@@ -180,11 +173,11 @@ impl Env {
     /// The script gets the store's own instant.
     pub async fn script<V: 'static, R>(&self, key: Key<V>, script: impl FnOnce(Time, &mut V) -> R) -> R {
         let World::Sim(sim) = &self.world;
-        let there = sim.round_trip() / 2;
-        let back = sim.round_trip() - there;
-        sim.handle().sleep(there).await;
-        let result = sim.store().run(key, sim.handle().now(), script);
-        sim.handle().sleep(back).await;
+        // The round trip is the same for all, so calls reach the store in the order in which they leave, and nothing
+        // but scripts sees what is in it: a script may run when its call leaves, at the instant of its arrival.
+        let arrival = sim.handle().now() + sim.round_trip() / 2;
+        let result = sim.store().run(key, arrival, script);
+        sim.handle().sleep(sim.round_trip()).await;
         result
     }
 

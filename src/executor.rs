@@ -106,6 +106,8 @@ struct Core {
     /// Tasks to poll at this instant, in order.
     ready: RefCell<VecDeque<u32>>,
     spawned: RefCell<Vec<(String, Pin<Box<dyn Future<Output = ()>>>)>>,
+    /// Whether one of the two has something.
+    attention: Cell<bool>,
     /// The task being polled.
     current: Cell<u32>,
     /// Address of its waker's data: how a future sees whether it is polled by its task or by a combinator.
@@ -158,6 +160,7 @@ impl Handle {
     /// Starts another task, after those that are ready now.
     pub fn spawn(&self, name: String, task: impl Future<Output = ()> + 'static) {
         self.0.spawned.borrow_mut().push((name, Box::pin(task)));
+        self.0.attention.set(true);
     }
 
     /// Calls [`Source::external`] with `number` (below 2^26) at `at`.
@@ -178,7 +181,10 @@ impl Handle {
     /// Wakes `waiter` at this instant, after those woken before.
     pub fn wake(&self, waiter: Waiter) {
         match waiter.0.task() {
-            Some(task) => self.0.ready.borrow_mut().push_back(task),
+            Some(task) => {
+                self.0.ready.borrow_mut().push_back(task);
+                self.0.attention.set(true);
+            }
             None => self.wake_foreign(waiter.0.index()),
         }
     }
@@ -273,6 +279,7 @@ impl Executor {
             queue: RefCell::new(Queue::new(shuffle)),
             ready: RefCell::default(),
             spawned: RefCell::default(),
+            attention: Cell::new(false),
             current: Cell::new(0),
             current_waker: Cell::new(std::ptr::null()),
             foreign: RefCell::default(),
@@ -311,7 +318,9 @@ impl Executor {
     /// [`Stalled`], which names the task: a deadlock or a livelock in the tasks.
     pub fn run(&mut self, source: &impl Source, until: Time) -> Result<(), Stalled> {
         loop {
-            self.settle()?;
+            if self.handle.0.attention.get() || self.woken.any() {
+                self.settle()?;
+            }
             let own = source.next_at();
             let queued = self.handle.0.queue.borrow_mut().next_at();
             let at = own.min(queued);
@@ -360,7 +369,10 @@ impl Executor {
             if !self.handle.0.spawned.borrow().is_empty() {
                 self.adopt();
             }
-            let Some(task) = self.handle.0.ready.borrow_mut().pop_front() else { return Ok(()) };
+            let Some(task) = self.handle.0.ready.borrow_mut().pop_front() else {
+                self.handle.0.attention.set(false);
+                return Ok(());
+            };
             self.poll(task)?;
         }
     }

@@ -68,10 +68,9 @@ impl Metrics {
 
     /// The totals, the classes, the series and the distribution of one design.
     pub fn outcome(&self, name: &str, event_hash: u64, ledger: &Ledger, ending: &Ending) -> outcome::Outcome {
-        let lags = lag::Lags::new(ledger, ending.horizon);
-        let totals = Fates::count(ledger.lines().iter().map(|line| line.fate()));
-        let beliefs =
-            |wanted| ledger.lines().iter().filter(|line| line.belief() == Some(wanted)).count() as u64;
+        let lags = lag::Lags::new(ledger, ending.horizon, ending.classes.len());
+        let (classes, beliefs) = Fates::count(ledger, ending.classes.len());
+        let totals = Fates::sum(&classes);
         let metrics = outcome::Metrics {
             due: totals.due,
             delivered: totals.delivered,
@@ -82,8 +81,8 @@ impl Metrics {
             lost: totals.lost,
             duplicated: ledger.duplicated,
             reordered: ledger.reordered,
-            believed_delivered: beliefs(Belief::Delivered),
-            believed_unknown: beliefs(Belief::Unknown),
+            believed_delivered: beliefs.delivered,
+            believed_unknown: beliefs.unknown,
             requests: self.requests,
             calls_in_penalty: self.calls_in_penalty,
             early_retries: ending.early_retries,
@@ -94,11 +93,9 @@ impl Metrics {
             budget_utilisation_ppm: self.budget.total_ppm(ending.horizon),
             queue_depth_max: self.depth.max_ever().into(),
             lag_us: lags.summary(None),
-            believed_falsely: Fates::falsely_believed(ledger),
+            believed_falsely: beliefs.falsely,
         };
-        let classes = ending.classes.iter().enumerate().map(|(index, class)| {
-            let lines = ledger.lines().iter().filter(|line| usize::from(line.class.0) == index);
-            let fates = Fates::count(lines.map(|line| line.fate()));
+        let classes = ending.classes.iter().zip(&classes).enumerate().map(|(index, (class, fates))| {
             let outcome = outcome::ClassOutcome {
                 due: fates.due,
                 delivered: fates.delivered,
@@ -171,7 +168,7 @@ impl Observer for Metrics {
 }
 
 /// How many messages met each fate.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Fates {
     due: u64,
     delivered: u64,
@@ -182,10 +179,22 @@ struct Fates {
     lost: u64,
 }
 
+/// What the sender believes at the end.
+#[derive(Debug, Default)]
+struct Beliefs {
+    delivered: u64,
+    unknown: u64,
+    falsely: u64,
+}
+
 impl Fates {
-    fn count(fates: impl Iterator<Item = Fate>) -> Self {
-        let mut counts = Self::default();
-        for fate in fates {
+    /// Fates by class, and beliefs over all.
+    fn count(ledger: &Ledger, classes: usize) -> (Vec<Self>, Beliefs) {
+        let mut counts = vec![Self::default(); classes];
+        let mut beliefs = Beliefs::default();
+        for line in ledger.lines() {
+            let fate = line.fate();
+            let counts = &mut counts[usize::from(line.class.0)];
             counts.due += 1;
             *match fate {
                 Fate::Delivered => &mut counts.delivered,
@@ -195,15 +204,27 @@ impl Fates {
                 Fate::Pending => &mut counts.pending,
                 Fate::Lost => &mut counts.lost,
             } += 1;
+            match line.belief() {
+                Some(Belief::Delivered) => {
+                    beliefs.delivered += 1;
+                    beliefs.falsely += u64::from(fate != Fate::Delivered);
+                }
+                Some(Belief::Unknown) => beliefs.unknown += 1,
+                None => {}
+            }
         }
-        counts
+        (counts, beliefs)
     }
 
-    fn falsely_believed(ledger: &Ledger) -> u64 {
-        let falsely = ledger
-            .lines()
-            .iter()
-            .filter(|line| line.belief() == Some(Belief::Delivered) && line.fate() != Fate::Delivered);
-        falsely.count() as u64
+    fn sum(classes: &[Self]) -> Self {
+        classes.iter().fold(Self::default(), |sum, class| Self {
+            due: sum.due + class.due,
+            delivered: sum.delivered + class.delivered,
+            dead: sum.dead + class.dead,
+            expired: sum.expired + class.expired,
+            dropped: sum.dropped + class.dropped,
+            pending: sum.pending + class.pending,
+            lost: sum.lost + class.lost,
+        })
     }
 }

@@ -22,20 +22,20 @@ pub struct Turn {
 #[derive(Debug)]
 pub struct TurnGuard<'a> {
     turn: &'a Turn,
-    handle: Handle,
+    handle: &'a Handle,
 }
 
 /// Waits for the turn ([`Turn::take`]).
 #[derive(Debug)]
 pub struct TakeTurn<'a> {
     turn: &'a Turn,
-    handle: Handle,
+    handle: &'a Handle,
     ticket: Option<u64>,
 }
 
 impl Turn {
     /// Completes with the turn.
-    pub const fn take(&self, handle: Handle) -> TakeTurn<'_> {
+    pub const fn take<'a>(&'a self, handle: &'a Handle) -> TakeTurn<'a> {
         TakeTurn { turn: self, handle, ticket: None }
     }
 
@@ -74,7 +74,7 @@ impl<'a> Future for TakeTurn<'a> {
                 return Poll::Pending;
             }
         }
-        Poll::Ready(TurnGuard { turn, handle: self.handle.clone() })
+        Poll::Ready(TurnGuard { turn, handle: self.handle })
     }
 }
 
@@ -82,7 +82,7 @@ impl Drop for TakeTurn<'_> {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         if self.turn.granted.get() == Some(ticket) {
-            self.turn.pass_on(&self.handle);
+            self.turn.pass_on(self.handle);
             return;
         }
         let mut waiters = self.turn.waiters.borrow_mut();
@@ -95,7 +95,7 @@ impl Drop for TakeTurn<'_> {
 
 impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
-        self.turn.pass_on(&self.handle);
+        self.turn.pass_on(self.handle);
     }
 }
 
@@ -110,7 +110,7 @@ pub struct Bell {
 #[derive(Debug)]
 pub struct Heard<'a> {
     bell: &'a Bell,
-    handle: Handle,
+    handle: &'a Handle,
     listening: bool,
 }
 
@@ -124,7 +124,7 @@ impl Bell {
     }
 
     /// Completes at the next ring, or at once if there was one since the last.
-    pub const fn heard(&self, handle: Handle) -> Heard<'_> {
+    pub const fn heard<'a>(&'a self, handle: &'a Handle) -> Heard<'a> {
         Heard { bell: self, handle, listening: false }
     }
 }

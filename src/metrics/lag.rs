@@ -14,66 +14,70 @@ use super::Steps;
 /// Three significant digits.
 const DIGITS: u8 = 3;
 
-/// The lags of a run, in order of due instants.
+/// The lags of a run, in order of due instants, and their histograms by class.
 pub(super) struct Lags {
     lags: Vec<Sample>,
+    classes: Vec<Pair>,
 }
 
 struct Sample {
     due: Time,
     class: usize,
     us: u64,
-    /// Not delivered: `us` is an age.
-    censored: bool,
 }
 
-/// Lags with their ages, and with infinity in the place of ages: a quantile on which both agree is exact.
+/// Lags and ages apart. Ages count as lags, and once more as infinite: a quantile on which both agree is exact.
 struct Pair {
-    ages: Histogram<u64>,
     delivered: Histogram<u64>,
-    censored: u64,
+    censored: Histogram<u64>,
     max: u64,
 }
 
 impl Lags {
-    pub(super) fn new(ledger: &Ledger, horizon: Time) -> Self {
-        let samples = ledger.lines().iter().filter(|line| line.alive).map(|line| {
-            let censored = line.delivered == Time::MAX;
-            let until = if censored { horizon } else { line.delivered };
-            Sample { due: line.due, class: line.class.0.into(), us: (until - line.due).as_micros(), censored }
-        });
-        Self { lags: samples.collect() }
+    pub(super) fn new(ledger: &Ledger, horizon: Time, classes: usize) -> Self {
+        let mut lags = Self { lags: Vec::with_capacity(ledger.lines().len()), classes: Vec::new() };
+        lags.classes.resize_with(classes, Pair::new);
+        for line in ledger.lines().iter().filter(|line| line.alive) {
+            let class = usize::from(line.class.0);
+            let us = if line.delivered < Time::MAX {
+                let us = (line.delivered - line.due).as_micros();
+                lags.classes[class].delivered.record(us).expect("the histogram grows");
+                us
+            } else {
+                let age = (horizon - line.due).as_micros();
+                lags.classes[class].censored.record(age).expect("the histogram grows");
+                age
+            };
+            lags.classes[class].max = lags.classes[class].max.max(us);
+            lags.lags.push(Sample { due: line.due, class, us });
+        }
+        lags
     }
 
     fn of(&self, class: Option<usize>) -> impl Iterator<Item = &Sample> {
         self.lags.iter().filter(move |sample| class.is_none_or(|class| sample.class == class))
     }
 
-    fn pair(&self, class: Option<usize>) -> Pair {
-        let new = || Histogram::new(DIGITS).expect("three digits are allowed");
-        let mut pair = Pair { ages: new(), delivered: new(), censored: 0, max: 0 };
-        for sample in self.of(class) {
-            pair.ages.record(sample.us).expect("the histogram grows");
-            pair.max = pair.max.max(sample.us);
-            if sample.censored {
-                pair.censored += 1;
-            } else {
-                pair.delivered.record(sample.us).expect("the histogram grows");
-            }
+    fn quantiles(&self, class: Option<usize>) -> Quantiles {
+        let mut all = Pair::new();
+        for pair in
+            self.classes.iter().enumerate().filter(|(index, _)| class.is_none_or(|class| class == *index))
+        {
+            all.add(pair.1);
         }
-        pair
+        Quantiles::new(all)
     }
 
     /// Quantiles of all lags, or of one class'.
     pub(super) fn summary(&self, class: Option<usize>) -> Lag {
-        let pair = self.pair(class);
-        let samples = pair.ages.len();
+        let quantiles = self.quantiles(class);
+        let samples = quantiles.ages.len();
         if samples == 0 {
             return Lag::default();
         }
         let mut lower_bound = Vec::new();
         let mut quantile = |name: &str, ppm| {
-            let (us, exact) = pair.quantile(ppm);
+            let (us, exact) = quantiles.at(ppm);
             if !exact {
                 lower_bound.push(name.to_owned());
             }
@@ -82,7 +86,7 @@ impl Lags {
         let (p50, p90) = (quantile("p50", 500_000), quantile("p90", 900_000));
         let (p99, p999) = (quantile("p99", 990_000), quantile("p999", 999_000));
         let max = quantile("max", 1_000_000);
-        Lag { p50, p90, p99, p999, max, samples, censored: pair.censored, lower_bound }
+        Lag { p50, p90, p99, p999, max, samples, censored: samples - quantiles.delivered.len(), lower_bound }
     }
 
     /// The 99th percentile by the window in which messages fell due, exact to the microsecond; a point is the maximum
@@ -105,8 +109,8 @@ impl Lags {
 
     /// The whole distribution: per cent steps, then ever finer towards the maximum.
     pub(super) fn distribution(&self) -> Distribution {
-        let pair = self.pair(None);
-        if pair.ages.is_empty() {
+        let quantiles = self.quantiles(None);
+        if quantiles.ages.is_empty() {
             return Distribution::default();
         }
         let mut ppm: Vec<u32> = (0..90).map(|percent| percent * 10_000).collect();
@@ -115,19 +119,46 @@ impl Lags {
         }
         ppm.push(1_000_000);
         ppm.dedup();
-        let quantiles: Vec<_> = ppm.iter().map(|ppm| pair.quantile(*ppm)).collect();
-        let bound = quantiles.iter().position(|(_, exact)| !exact).map(|index| ppm[index]);
-        let us = quantiles.into_iter().map(|(us, _)| us).collect();
+        let values: Vec<_> = ppm.iter().map(|ppm| quantiles.at(*ppm)).collect();
+        let bound = values.iter().position(|(_, exact)| !exact).map(|index| ppm[index]);
+        let us = values.into_iter().map(|(us, _)| us).collect();
         Distribution { ppm, us, lower_bound_from_ppm: bound }
     }
 }
 
 impl Pair {
+    fn new() -> Self {
+        let new = || Histogram::new(DIGITS).expect("three digits are allowed");
+        Self { delivered: new(), censored: new(), max: 0 }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.delivered.add(&other.delivered).expect("the histogram grows");
+        self.censored.add(&other.censored).expect("the histogram grows");
+        self.max = self.max.max(other.max);
+    }
+}
+
+/// Where quantiles are read.
+struct Quantiles {
+    delivered: Histogram<u64>,
+    /// Lags and ages together.
+    ages: Histogram<u64>,
+    max: u64,
+}
+
+impl Quantiles {
+    fn new(Pair { delivered, censored, max }: Pair) -> Self {
+        let mut ages = censored;
+        ages.add(&delivered).expect("the histogram grows");
+        Self { delivered, ages, max }
+    }
+
     /// The value at a quantile, and whether it would be the same if all censored ages were infinite.
-    fn quantile(&self, ppm: u32) -> (u64, bool) {
+    fn at(&self, ppm: u32) -> (u64, bool) {
         let rank = rank(self.ages.len(), ppm);
         if ppm == 1_000_000 {
-            return (self.max, self.censored == 0);
+            return (self.max, self.ages.len() == self.delivered.len());
         }
         let value = at_rank(&self.ages, rank).min(self.max);
         let exact = rank <= self.delivered.len() && at_rank(&self.delivered, rank).min(self.max) == value;

@@ -2,7 +2,7 @@
 //! has fallen due along, and the rest wait their turn. So a message costs the store one call to get and one to
 //! finish, and a token that becomes free wakes one worker a process, not all of them.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use fake_telegram::time::Time;
 
@@ -15,6 +15,8 @@ use crate::world::{GiveUp, Message};
 pub(super) struct Desk {
     /// When it pays to ask.
     ask: Cell<Ask>,
+    /// What has fallen due and is on its way to the store; here only for its memory.
+    inbox: RefCell<Vec<Message>>,
 }
 
 /// When it pays to ask the store again.
@@ -41,7 +43,7 @@ pub(super) struct Grant<M> {
 
 impl Default for Desk {
     fn default() -> Self {
-        Self { ask: Cell::new(Ask::WhenDue) }
+        Self { ask: Cell::new(Ask::WhenDue), inbox: RefCell::default() }
     }
 }
 
@@ -51,7 +53,7 @@ impl Desk {
         &self,
         env: &Env,
         queue: Key<V>,
-        exchange: impl Fn(Time, &mut V, Vec<Message>) -> Grant<M>,
+        exchange: impl Fn(Time, &mut V, &mut Vec<Message>) -> Grant<M>,
     ) -> Option<M> {
         let _turn = env.turn().await;
         loop {
@@ -73,8 +75,10 @@ impl Desk {
                     }
                 }
             }
-            let due: Vec<Message> = std::iter::from_fn(|| env.try_next()).collect();
-            let grant = env.script(queue, |now, value| exchange(now, value, due)).await;
+            let mut due = self.inbox.take();
+            due.extend(std::iter::from_fn(|| env.try_next()));
+            let grant = env.script(queue, |now, value| exchange(now, value, &mut due)).await;
+            self.inbox.replace(due);
             self.ask.set(grant.ask);
             for (message, why) in grant.given_up {
                 env.give_up(&message, why);

@@ -101,7 +101,7 @@ impl Strategy for Scheduler {
         let shared = env.key("scheduler", || self.shared());
         let desk = env.memory(Desk::default);
         let pause = env.memory(Cell::<Pause>::default);
-        let exchange = |now, shared: &mut Shared, due| shared.exchange(&ranks, now, due);
+        let exchange = |now, shared: &mut Shared, due: &mut Vec<Message>| shared.exchange(&ranks, now, due);
         while let Some(Offer { message, tries }) = desk.next(&env, shared, exchange).await {
             // This process may know of a refusal that the store did not when it granted the message.
             let paused_until = pause.get().until();
@@ -169,9 +169,9 @@ impl Scheduler {
 /// The scripts.
 impl Shared {
     /// What has fallen due joins its lanes; if the budget allows, the next message leaves.
-    fn exchange(&mut self, ranks: &[usize], now: Time, due: Vec<Message>) -> Grant<Offer> {
+    fn exchange(&mut self, ranks: &[usize], now: Time, due: &mut Vec<Message>) -> Grant<Offer> {
         let mut given_up = Vec::new();
-        for message in due {
+        for message in due.drain(..) {
             let rejected = self.lanes.push(message, ranks[usize::from(message.class.0)], now);
             given_up.extend(rejected.map(|message| (message, GiveUp::ChatDead)));
         }

@@ -46,7 +46,7 @@ impl Strategy for SharedBucket {
         let bucket = TokenBucket::new(self.rate, self.burst.into());
         let queue = env.key("shared-bucket", Shared::default);
         let desk = env.memory(Desk::default);
-        let exchange = |now, shared: &mut Shared, due| shared.exchange(&bucket, now, due);
+        let exchange = |now, shared: &mut Shared, due: &mut Vec<Message>| shared.exchange(&bucket, now, due);
         while let Some(message) = desk.next(&env, queue, exchange).await {
             match env.send(&message).await.read().status() {
                 Some(200) => env.settle(&message, Belief::Delivered),
@@ -62,8 +62,8 @@ impl Strategy for SharedBucket {
 }
 
 impl Shared {
-    fn exchange(&mut self, bucket: &TokenBucket, now: Time, due: Vec<Message>) -> Grant<Message> {
-        self.queue.extend(due);
+    fn exchange(&mut self, bucket: &TokenBucket, now: Time, due: &mut Vec<Message>) -> Grant<Message> {
+        self.queue.extend(due.drain(..));
         let mut message = None;
         if bucket.wait(self.bucket, now).is_zero() {
             message = self.queue.pop_front();
