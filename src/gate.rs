@@ -218,19 +218,17 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let wrong = |why| RuleError::Syntax { text: text.to_owned(), why };
-        let (metric, labels, conditions) = match (text.find('{'), text.find(':')) {
-            (Some(open), Some(colon)) if open < colon => {
-                let close = text
-                    .find('}')
+        let no_colon = "a colon parts metric and condition, as in `lag: p(99) <= 5s`";
+        let (head, _) = text.split_once(':').ok_or_else(|| wrong(no_colon))?;
+        let (metric, labels, conditions) = match head.split_once('{') {
+            None => (head, "", &text[head.len() + 1..]),
+            Some((metric, _)) => {
+                let (labels, rest) = text[metric.len() + 1..]
+                    .split_once('}')
                     .ok_or_else(|| wrong("`{` is not closed; write `lag{class:reply}: p(99) <= 5s`"))?;
-                let rest = text[close + 1..].trim_start().strip_prefix(':');
-                (&text[..open], &text[open + 1..close], rest)
+                (metric, labels, rest.trim_start().strip_prefix(':').ok_or_else(|| wrong(no_colon))?)
             }
-            (_, Some(colon)) => (&text[..colon], "", Some(&text[colon + 1..])),
-            _ => (text, "", None),
         };
-        let conditions = conditions
-            .ok_or_else(|| wrong("a colon parts metric and condition, as in `lag: p(99) <= 5s`"))?;
         let mut r#where = IndexMap::new();
         for label in labels.split(',').filter(|label| !label.trim().is_empty()) {
             let (name, value) =

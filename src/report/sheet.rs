@@ -92,8 +92,9 @@ fn spent(report: &Report) -> Sheet {
         columns.push(Column { optional: true, ..counts(head, designs, relative, refusals) });
     }
     columns.push(counts("early\nretries", designs, relative, |m| Some(m.early_retries)));
-    columns.push(counts("calls in\npenalty", designs, relative, |m| Some(m.calls_in_penalty)));
-    columns.push(counts("spent on\ndead", designs, relative, |m| Some(m.spent_on_dead)));
+    let in_penalty = counts("in\npenalty", designs, relative, |m| Some(m.calls_in_penalty));
+    columns.push(Column { optional: true, ..in_penalty });
+    columns.push(counts("spent\non dead", designs, relative, |m| Some(m.spent_on_dead)));
     columns.push(counts("longest\nqueue", designs, relative, |m| Some(m.queue_depth_max)));
     Sheet { title: "what the budget was spent on", columns }
 }
@@ -119,10 +120,7 @@ fn became(report: &Report) -> Sheet {
             ..counts("believed\ndelivered", designs, plain, |m| Some(m.believed_delivered))
         },
     ];
-    Sheet {
-        title: "what became of the messages (due = delivered + dead + expired + dropped + pending + lost)",
-        columns,
-    }
+    Sheet { title: "what became of the messages", columns }
 }
 
 /// Every class of any design, in the scenario's order.
@@ -176,7 +174,7 @@ fn counts<I: IntoIterator<Item = Tone>>(
 ) -> Column {
     let values: Vec<_> = designs.iter().map(|design| read(&design.metrics)).collect();
     let cells = values.iter().zip(tones(values.clone().into_iter())).map(|(value, tone)| Cell {
-        text: value.map_or_else(|| "-".to_owned(), human::count),
+        text: value.map_or_else(|| "-".to_owned(), human::short),
         tone: if *value == Some(0) && tone != Tone::Good { Tone::Faint } else { tone },
     });
     Column { head: head.into(), cells: cells.collect(), optional: false }
