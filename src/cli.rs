@@ -1,1 +1,123 @@
-//! To come.
+//! The command line: parse into ready values, act, print. Printing happens only here.
+//!
+//! A verb is a file; [`exit`] has the exit codes.
+
+mod check;
+mod completions;
+pub mod exit;
+mod export;
+mod list;
+mod progress;
+mod run;
+mod schema;
+mod welcome;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use clap::{Parser, Subcommand, ValueEnum};
+
+use self::exit::Exit;
+use crate::registry::Registry;
+use crate::scenario::{Excerpt, ScenarioError};
+
+/// A deterministic simulator and load-testing harness for senders behind rate limits.
+#[derive(Debug, Parser)]
+#[command(name = "floodlab", version, max_term_width = 100, after_help = exit::help())]
+struct Cli {
+    /// When to use colours [default: on a terminal; NO_COLOR is respected].
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_default_value = true)]
+    color: Color,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run scenarios and report who was late and what the budget was spent on.
+    Run(run::Arguments),
+    /// Validate scenarios and print them with every default filled in.
+    Check(check::Arguments),
+    /// List what there is.
+    List(list::Arguments),
+    /// Print a JSON Schema.
+    Schema(schema::Arguments),
+    /// Print a completion script for a shell.
+    Completions(completions::Arguments),
+}
+
+/// The whole program: reads the process's arguments, acts, and says how it ended.
+pub fn main(registry: &Registry) -> ExitCode {
+    let cli = Cli::parse();
+    let choice = match cli.color {
+        Color::Auto => anstream::ColorChoice::Auto,
+        Color::Always => anstream::ColorChoice::Always,
+        Color::Never => anstream::ColorChoice::Never,
+    };
+    choice.write_global();
+    let done = match cli.verb {
+        None => welcome::welcome(registry),
+        Some(Verb::Run(arguments)) => run::run(&arguments, registry),
+        Some(Verb::Check(arguments)) => check::check(&arguments, registry),
+        Some(Verb::List(arguments)) => list::list(&arguments, registry),
+        Some(Verb::Schema(arguments)) => schema::schema(&arguments, registry),
+        Some(Verb::Completions(arguments)) => completions::completions(&arguments),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        // Whoever reads us (`| head`) has seen enough.
+        Err(error) if is_broken_pipe(&error) => Exit::Passed.into(),
+        Err(error) => {
+            complain(&error);
+            Exit::of(&error).into()
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
+}
+
+/// Writes to standard output; colours go where there is a terminal.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') && !text.is_empty() {
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Writes an error to standard error, with the line that is wrong below it.
+fn complain(error: &anyhow::Error) {
+    let bold = AnsiColor::Red.on_default().bold();
+    let mut err = anstream::stderr().lock();
+    // Nobody is left to be told if standard error is closed.
+    let _ = writeln!(err, "{bold}error{bold:#}: {error:#}");
+    if let Some(excerpt) = error.downcast_ref::<ScenarioError>().and_then(ScenarioError::excerpt) {
+        let _ = err.write_all(underlined(excerpt).as_bytes());
+    }
+}
+
+/// The line as a compiler shows it, with a dim gutter.
+fn underlined(Excerpt { line, text, column, width }: &Excerpt) -> String {
+    let (dim, mark) = (Style::new().dimmed(), AnsiColor::Red.on_default());
+    let number = line.to_string();
+    let gutter = " ".repeat(number.len());
+    // Tabs stay tabs, so that the mark stands below what it marks.
+    let indent: String = text.chars().take(*column).map(|c| if c == '\t' { c } else { ' ' }).collect();
+    let carets = "^".repeat(*width);
+    format!(
+        "{dim}{gutter} |{dim:#}\n{dim}{number} |{dim:#} {text}\n{dim}{gutter} |{dim:#} {indent}{mark}{carets}{mark:#}\n"
+    )
+}

@@ -5,15 +5,25 @@
 //! The modules are listed bottom up; a module uses only those listed above it, and `tests/it/layers.rs` holds it to
 //! that. So the list is the architecture.
 
+pub(crate) mod names;
 pub mod rng;
+pub mod executor;
 pub mod world;
+pub mod limiter;
+pub mod event;
+pub mod store;
+pub mod sim;
 pub mod env;
 pub mod strategy;
 pub mod workload;
 pub mod outcome;
+pub mod ledger;
+pub mod check;
+pub mod metrics;
 pub mod gate;
-pub mod scenario;
 pub mod registry;
+pub mod scenario;
+pub mod run;
 pub mod report;
 pub mod cli;
 

@@ -1,3 +1,9 @@
 //! The `floodlab` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+use floodlab::{Registry, cli};
+
+fn main() -> ExitCode {
+    cli::main(&Registry::builtin())
+}

@@ -110,6 +110,8 @@ pub struct Metrics {
     pub queue_depth_max: u64,
     /// Lag, from due to delivered.
     pub lag_us: Lag,
+    /// Messages that the sender believes it delivered and that are not in their chat.
+    pub believed_falsely: u64,
 }
 
 /// Quantiles of lag in microseconds; `null` without samples.

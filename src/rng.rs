@@ -4,6 +4,11 @@
 //! that belongs to a message is a keyed counter hash of (purpose, message, attempt), so that changing the design
 //! leaves it alone.
 
+pub mod fixed;
+pub mod latency;
+mod normal;
+
+pub use fake_telegram::draw::draw;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 

@@ -1,18 +1,91 @@
 //! A scenario: the experiment as data, every default filled in.
+//!
+//! A file becomes a [`Scenario`] in three steps, each knowing only the one before: the text becomes a tree that
+//! remembers positions (`document`, `json`), the tree becomes tables with their defaults (`settings`), and names
+//! become what they stand for (`read`).
 
+mod error;
+mod json;
+mod document;
+mod settings;
+mod read;
+mod schema;
+
+use std::path::{Path, PathBuf};
+
+use fake_telegram::chat::{Chats, Lifecycle};
+use fake_telegram::fault::Fault;
+use fake_telegram::profile::Profile;
 use fake_telegram::time::Duration;
 
+pub use self::error::{Excerpt, ScenarioError};
+pub use self::schema::schema;
+pub use self::settings::{Store, Wire};
+use crate::gate::Rule;
+use crate::registry::Registry;
+use crate::rng;
 use crate::strategy::Configured;
+use crate::workload::Source;
+use crate::workload::merge::Merge;
+use crate::workload::population::Population;
+use crate::world::ClassIndex;
 
-/// How long a call takes and when a client gives up on it.
-#[derive(Debug, Clone)]
-pub struct Wire {
-    /// The median call time (request leg plus reply leg).
-    pub median: Duration,
-    /// Its 99th percentile; equal to the median = constant.
-    pub p99: Duration,
-    /// The client's time-out.
-    pub timeout: Duration,
+/// An experiment: the same traffic and the same server for each of its designs.
+#[derive(Debug)]
+pub struct Scenario {
+    /// The file that it was read from.
+    pub file: PathBuf,
+    /// What reports call it.
+    pub name: String,
+    /// What it shows, in prose.
+    pub summary: String,
+    /// The incidents and cases that it reproduces.
+    pub covers: Vec<String>,
+    /// The seed, unless somebody asks for another.
+    pub seed: u64,
+    /// When workloads end.
+    pub duration: Duration,
+    /// How long after that the run goes on.
+    pub drain: Duration,
+    /// The server's rules.
+    pub server: Profile,
+    /// What goes wrong beside them; [`Faults::new`](fake_telegram::fault::Faults::new) accepts it.
+    pub faults: Vec<Fault>,
+    /// The chats: the declared ones, then those that workloads brought.
+    pub population: Population,
+    /// Which of them are dead, and when.
+    pub lifecycle: Lifecycle,
+    /// The way to the server.
+    pub wire: Wire,
+    /// What processes share.
+    pub store: Store,
+    /// The classes of messages, in order of first appearance.
+    pub classes: Vec<String>,
+    /// The tokens, in order of first appearance.
+    pub tokens: Vec<String>,
+    /// What there is to send.
+    pub workloads: Vec<NamedWorkload>,
+    /// What is compared.
+    pub designs: Vec<Design>,
+    /// What the scenario is known to show.
+    pub expectations: Vec<Rule>,
+    /// A hash of all of this and of the files that workloads read, 16 hex digits. Comments do not change it.
+    pub hash: String,
+    normal: toml::Table,
+}
+
+/// A workload of a scenario.
+pub struct NamedWorkload {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: &'static str,
+    /// The class of its messages.
+    pub class: ClassIndex,
+    /// How long after it fell due a message is still wanted.
+    pub deadline: Option<Duration>,
+    /// Its arrivals as a function of the seed.
+    pub source: Source,
 }
 
 /// What is compared: process groups, each with a strategy.
@@ -27,14 +100,59 @@ pub struct Design {
 /// Processes that run the same strategy.
 #[derive(Debug)]
 pub struct Group {
+    /// Its name.
+    pub name: String,
     /// What each worker runs.
     pub strategy: Box<dyn Configured>,
-    /// How many processes.
+    /// How many processes, at least 1.
     pub processes: u32,
-    /// Workers in each.
+    /// Workers in each, at least 1.
     pub workers: u32,
     /// The token that they send with (an index into the scenario's tokens).
     pub token: u16,
-    /// The workloads routed to it (indices); empty = all.
+    /// The workloads routed to it (indices, rising).
     pub workloads: Vec<usize>,
+}
+
+impl Scenario {
+    /// Reads and checks a file: TOML, or JSON of the same shape if it is called `*.json`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it; every error is the author's to mend.
+    pub fn load(file: &Path, registry: &Registry) -> Result<Self, ScenarioError> {
+        read::read(&document::Document::open(file)?, registry)
+    }
+
+    /// When a run ends: the end of the workloads plus the drain.
+    pub fn horizon(&self) -> Duration {
+        self.duration + self.drain
+    }
+
+    /// All arrivals of a run in order of `due`, each with the index of its workload; ties in the file's order.
+    pub fn arrivals(&self, seed: u64) -> Merge {
+        Merge::new(self.workloads.iter().map(|workload| (workload.source)(seed)))
+    }
+
+    /// The server's view of the chats in a run.
+    pub fn chats(&self, seed: u64) -> Chats {
+        let mut chats = Chats::new(rng::key(seed, "chats"), self.lifecycle.clone());
+        for run in self.population.kinds().chunk_by(|this, next| this == next) {
+            chats.add(run[0], u32::try_from(run.len()).expect("chats are counted in u32"));
+        }
+        chats
+    }
+
+    /// The scenario as TOML with every default filled in; reads back as the same scenario.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(&self.normal).expect("a table is TOML")
+    }
+}
+
+impl std::fmt::Debug for NamedWorkload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NamedWorkload")
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
 }

@@ -1,5 +1,12 @@
 //! How a process sends.
 
+mod desk;
+mod naive_loop;
+mod backoff;
+mod process_bucket;
+mod shared_bucket;
+mod scheduler;
+
 use std::future::Future;
 use std::pin::Pin;
 
@@ -8,6 +15,22 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::env::Env;
+
+pub use {
+    backoff::Backoff, naive_loop::NaiveLoop, process_bucket::ProcessBucket, scheduler::Scheduler,
+    shared_bucket::SharedBucket,
+};
+
+/// The strategies that come with floodlab: a new one is a file and a line here.
+pub fn builtin() -> Vec<StrategyKind> {
+    vec![
+        StrategyKind::of::<NaiveLoop>(),
+        StrategyKind::of::<Backoff>(),
+        StrategyKind::of::<ProcessBucket>(),
+        StrategyKind::of::<SharedBucket>(),
+        StrategyKind::of::<Scheduler>(),
+    ]
+}
 
 /// How a process sends: the struct is its TOML parameters, [`run`](Strategy::run) is one worker.
 ///
@@ -80,7 +103,7 @@ pub struct StrategyKind {
     /// [`Strategy::SUMMARY`].
     pub summary: &'static str,
     /// Reads the parameters (everything of the table but `kind`).
-    pub read: fn(toml::Table) -> Result<Box<dyn Configured>, toml::de::Error>,
+    pub read: fn(toml::de::ValueDeserializer<'_>) -> Result<Box<dyn Configured>, toml::de::Error>,
     /// The JSON Schema of the parameters.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
@@ -91,8 +114,8 @@ impl StrategyKind {
         Self {
             kind: S::KIND,
             summary: S::SUMMARY,
-            read: |table| Ok(Box::new(Holder(table.try_into::<S>()?))),
-            schema: |generator| generator.root_schema_for::<S>(),
+            read: |parameters| Ok(Box::new(Holder(S::deserialize(parameters)?))),
+            schema: |generator| generator.subschema_for::<S>(),
         }
     }
 }

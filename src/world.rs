@@ -24,3 +24,29 @@ pub struct Message {
     /// The kind of its chat (a client reads it off the chat id's sign and prefix).
     pub kind: ChatKind,
 }
+
+/// A sender process, as an index into the design's processes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcessIndex(pub u16);
+
+/// What a sender believes of a message when it is done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Belief {
+    /// It is in the chat.
+    Delivered,
+    /// It may be or not: the answer was lost, or made no sense.
+    Unknown,
+}
+
+/// Why a sender gives a message up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GiveUp {
+    /// Its deadline is over.
+    Expired,
+    /// Its chat cannot receive.
+    ChatDead,
+    /// The server will not have it (an unknown chat, a malformed request).
+    Rejected,
+    /// It was tried often enough.
+    Attempts,
+}

@@ -8,3 +8,12 @@
 pub mod time;
 pub mod units;
 pub mod api;
+pub mod draw;
+pub mod bucket;
+pub mod window;
+pub mod penalty;
+pub mod limits;
+pub mod fault;
+pub mod chat;
+pub mod profile;
+pub mod model;

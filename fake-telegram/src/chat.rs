@@ -1,0 +1,312 @@
+//! Chats: what kind each is, and whether it can receive.
+//!
+//! Chats die and come back in three ways: some are dead from the start, some by schedule, and some as time goes by
+//! (churn). All of it is a pure function of the key, the chat and the time, evaluated when somebody looks.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::{ChatIndex, ChatKind, Forbidden};
+use crate::draw::{draw, exponential, hits};
+use crate::time::{Duration, Time};
+use crate::units::Share;
+
+/// Who is dead, and when. The default: nobody, ever.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Lifecycle {
+    /// The share of chats that are dead at the start, drawn for each chat.
+    pub dead: Share,
+    /// How long a chat lives, on average; exponentially distributed. For ever if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_life: Option<Duration>,
+    /// How long a dead chat stays dead, on average; exponentially distributed. For ever if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_absence: Option<Duration>,
+    /// Changes at set times, in any order; of one time in the order of the list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub schedule: Vec<Change>,
+}
+
+/// Some chats die or come back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When, counted from the start of the run.
+    pub at: Duration,
+    /// What happens to them.
+    pub action: Action,
+    /// The share of all chats that it happens to, drawn for each chat and change; everybody if neither this nor
+    /// `chats` is given, and both add up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
+    /// The chats that it happens to, by index; unknown ones are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chats: Vec<u32>,
+}
+
+/// What happens to a chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// The user blocks the bot; from a group or channel it is kicked.
+    Die,
+    /// The user's account is deleted; from a group or channel the bot is kicked.
+    Deactivate,
+    /// It can receive again.
+    Revive,
+}
+
+/// The declared chats: 2 bytes each, and 8 more where there is churn.
+#[derive(Debug, Clone, Default)]
+pub struct Chats {
+    cells: Vec<Cell>,
+    key: u64,
+    lifecycle: Lifecycle,
+    /// How much of the schedule is done.
+    done: usize,
+    /// When the rest of it begins.
+    next_at: Option<Time>,
+    /// When each chat next dies or comes back by itself; empty without churn.
+    turns: Vec<Time>,
+}
+
+/// A chat's kind and what became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cell {
+    kind: ChatKind,
+    dead: Option<Forbidden>,
+}
+
+impl Chats {
+    /// No chats yet; randomness comes from `key`.
+    pub fn new(key: u64, mut lifecycle: Lifecycle) -> Self {
+        lifecycle.schedule.sort_by_key(|change| change.at);
+        let next_at = lifecycle.schedule.first().map(|change| Time::ZERO + change.at);
+        Self { key, lifecycle, next_at, ..Self::default() }
+    }
+
+    /// `count` immortal chats of one kind.
+    pub fn of(kind: ChatKind, count: u32) -> Self {
+        let mut chats = Self::new(0, Lifecycle::default());
+        chats.add(kind, count);
+        chats
+    }
+
+    /// Adds `count` chats of `kind`, as they are at the start of the run; the index of the first.
+    pub fn add(&mut self, kind: ChatKind, count: u32) -> ChatIndex {
+        let first = self.cells.len() as u32;
+        self.cells.reserve(count as usize);
+        for chat in first..first + count {
+            let dead = hits(self.lifecycle.dead, draw(self.key, DEAD, chat.into()));
+            self.cells.push(Cell { kind, dead: dead.then(|| lost(kind, Forbidden::Blocked)) });
+            if self.churns() {
+                self.turns.push(self.next_turn(chat, Time::ZERO));
+            }
+        }
+        ChatIndex(first)
+    }
+
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// What kind of chat it is; `None` if it is unknown.
+    pub fn kind(&self, chat: ChatIndex) -> Option<ChatKind> {
+        self.cells.get(chat.0 as usize).map(|cell| cell.kind)
+    }
+
+    /// Why the chat cannot receive at `now`; `None` if it can, or if it is unknown. Time only goes forward.
+    pub fn dead(&mut self, chat: ChatIndex, now: Time) -> Option<Forbidden> {
+        self.look(chat, now)?.1
+    }
+
+    /// Lets a chat die or come back at `now`, as a schedule would (for an admin interface).
+    pub fn apply(&mut self, chat: ChatIndex, action: Action, now: Time) {
+        if self.look(chat, now).is_some() {
+            self.change(chat.0, action, now);
+        }
+    }
+
+    /// A known chat's kind and state at `now`.
+    #[inline(always)]
+    pub(crate) fn look(&mut self, chat: ChatIndex, now: Time) -> Option<(ChatKind, Option<Forbidden>)> {
+        if self.next_at.is_some_and(|at| at <= now) {
+            self.follow_schedule(now);
+        }
+        if self.turns.get(chat.0 as usize).is_some_and(|&turn| turn <= now) {
+            self.catch_up(chat.0, now);
+        }
+        self.cells.get(chat.0 as usize).map(|cell| (cell.kind, cell.dead))
+    }
+
+    fn churns(&self) -> bool {
+        self.lifecycle.mean_life.is_some() || self.lifecycle.mean_absence.is_some()
+    }
+
+    #[cold]
+    fn follow_schedule(&mut self, now: Time) {
+        while let Some(change) = self.lifecycle.schedule.get(self.done) {
+            let at = Time::ZERO + change.at;
+            if at > now {
+                self.next_at = Some(at);
+                return;
+            }
+            let Change { action, share, .. } = *change;
+            let chats = change.chats.clone();
+            let number = self.done as u64;
+            self.done += 1;
+            let share = share.or_else(|| chats.is_empty().then_some(Share::ALL)).unwrap_or_default();
+            let of_share = |chat: &u32| hits(share, draw(self.key ^ CHANGE, number, (*chat).into()));
+            let drawn: Vec<u32> = (0..self.cells.len() as u32).filter(of_share).collect();
+            for chat in chats.into_iter().chain(drawn) {
+                if (chat as usize) < self.cells.len() {
+                    // What the chat did by itself before `at` no longer matters.
+                    self.change(chat, action, at);
+                }
+            }
+        }
+        self.next_at = None;
+    }
+
+    #[cold]
+    /// Lets a chat's own deaths and returns up to `now` happen.
+    fn catch_up(&mut self, chat: u32, now: Time) {
+        while let Some(&turn) = self.turns.get(chat as usize).filter(|&&turn| turn <= now) {
+            let dead = self.cells[chat as usize].dead.is_some();
+            self.change(chat, if dead { Action::Revive } else { Action::Die }, turn);
+        }
+    }
+
+    fn change(&mut self, chat: u32, action: Action, at: Time) {
+        let cell = &mut self.cells[chat as usize];
+        cell.dead = match action {
+            Action::Die => Some(lost(cell.kind, Forbidden::Blocked)),
+            Action::Deactivate => Some(lost(cell.kind, Forbidden::Deactivated)),
+            Action::Revive => None,
+        };
+        if self.churns() {
+            self.turns[chat as usize] = self.next_turn(chat, at);
+        }
+    }
+
+    /// When a chat that has just changed, at `at`, changes by itself. The draw belongs to the chat and that instant,
+    /// so no counter is kept; the distribution has no memory, so a change by schedule may start it anew.
+    fn next_turn(&self, chat: u32, at: Time) -> Time {
+        let dead = self.cells[chat as usize].dead.is_some();
+        let mean = if dead { self.lifecycle.mean_absence } else { self.lifecycle.mean_life };
+        mean.map_or(Time::MAX, |mean| {
+            at.saturating_add(exponential(draw(self.key ^ CHURN, chat.into(), at.as_micros()), mean))
+        })
+    }
+}
+
+/// How a chat of `kind` is lost: users block the bot or go, groups and channels kick it.
+const fn lost(kind: ChatKind, private: Forbidden) -> Forbidden {
+    match kind {
+        ChatKind::Private => private,
+        ChatKind::Group | ChatKind::Channel => Forbidden::Kicked,
+    }
+}
+
+// Purposes of draws under a chat's key, any numbers.
+const DEAD: u64 = 0xDEAD;
+const CHANGE: u64 = 0xC4A9_6E00;
+const CHURN: u64 = 0xC4C4_0000_0000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: Duration = Duration::from_hours(24);
+
+    fn dead(chats: &mut Chats, now: Time) -> usize {
+        (0..chats.len() as u32).filter(|&chat| chats.dead(ChatIndex(chat), now).is_some()).count()
+    }
+
+    #[test]
+    fn a_chat_is_two_bytes() {
+        assert_eq!(size_of::<Cell>(), 2);
+    }
+
+    #[test]
+    fn the_share_that_is_dead_at_the_start_is_drawn_for_each_chat() {
+        let mut chats = Chats::new(5, Lifecycle { dead: Share::from_ppm(100_000), ..Lifecycle::default() });
+        chats.add(ChatKind::Private, 10_000);
+        // 1,000 expected, standard deviation 30.
+        assert!((850..=1_150).contains(&dead(&mut chats, Time::ZERO)));
+        assert_eq!(chats.dead(ChatIndex(10_000), Time::ZERO), None, "an unknown chat is not dead");
+    }
+
+    #[test]
+    fn a_schedule_is_followed_whenever_somebody_looks() {
+        let change = |at, action, chats: &[u32], share| Change {
+            at: Duration::from_secs(at),
+            action,
+            share,
+            chats: chats.to_vec(),
+        };
+        let schedule = vec![
+            change(20, Action::Revive, &[0], None),
+            change(10, Action::Deactivate, &[0, 1, 77], None),
+            change(30, Action::Die, &[], Some(Share::ALL)),
+        ];
+        let mut chats = Chats::new(1, Lifecycle { schedule, ..Lifecycle::default() });
+        chats.add(ChatKind::Private, 3);
+        chats.add(ChatKind::Group, 1);
+        let mut states = |t| [0, 1, 2, 3].map(|i| chats.dead(ChatIndex(i), Time::from_secs(t)));
+        let (blocked, gone) = (Some(Forbidden::Blocked), Some(Forbidden::Deactivated));
+        assert_eq!(states(9), [None; 4]);
+        assert_eq!(states(10), [gone, gone, None, None]);
+        assert_eq!(states(25), [None, gone, None, None]);
+        assert_eq!(states(30), [blocked, blocked, blocked, Some(Forbidden::Kicked)]);
+    }
+
+    /// Alive share of a two-state chain: at rest `life / (life + absence)`.
+    #[test]
+    fn churn_comes_to_rest_where_theory_says() {
+        let lifecycle =
+            Lifecycle { mean_life: Some(DAY * 30), mean_absence: Some(DAY * 10), ..Lifecycle::default() };
+        let mut chats = Chats::new(11, lifecycle);
+        chats.add(ChatKind::Private, 10_000);
+        // After 30 days of 30-day lives without returns 63.2% would be dead; with returns the share is
+        // 1/4 (1 - exp(-t (1/30 + 1/10))): at 30 days 24.5%, at 300 days 25%. Standard deviation 43.
+        let at = |days| Time::ZERO + DAY * days;
+        assert!((2_237..=2_667).contains(&dead(&mut chats, at(30))));
+        assert!((2_285..=2_715).contains(&dead(&mut chats, at(300))));
+    }
+
+    #[test]
+    fn the_state_does_not_depend_on_when_somebody_looked() {
+        let lifecycle = Lifecycle {
+            dead: Share::from_ppm(100_000),
+            mean_life: Some(DAY),
+            mean_absence: Some(DAY),
+            schedule: vec![Change {
+                at: DAY * 3,
+                action: Action::Revive,
+                share: Some(Share::from_ppm(500_000)),
+                chats: Vec::new(),
+            }],
+        };
+        let chats = || {
+            let mut chats = Chats::new(3, lifecycle.clone());
+            chats.add(ChatKind::Private, 500);
+            chats
+        };
+        let (mut often, mut once) = (chats(), chats());
+        for hour in 0..150 {
+            dead(&mut often, Time::ZERO + Duration::from_hours(hour));
+        }
+        let at = Time::ZERO + Duration::from_hours(150);
+        for chat in (0..500).map(ChatIndex) {
+            assert_eq!(often.dead(chat, at), once.dead(chat, at));
+        }
+    }
+}

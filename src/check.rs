@@ -1,0 +1,174 @@
+//! Findings about the sender, from the event stream.
+
+use fake_telegram::api::{Answer, ChatIndex, TokenIndex, Truth};
+use fake_telegram::limits::{Key, Limit};
+use fake_telegram::time::{Duration, Time};
+use rustc_hash::FxHashMap;
+
+use crate::event::{Event, Observer};
+use crate::world::ProcessIndex;
+
+/// After this long every process of a token is taken to know of a refusal.
+const COMMON_KNOWLEDGE: Duration = Duration::from_secs(1);
+
+/// Counts early retries: calls sent although the sender knew of a refusal whose `retry_after` was not over.
+///
+/// The same process knows from the answer on, any process of the token 1 s later. A refusal does not tell its limit,
+/// so after a token-wide one calls to other chats count only once a second chat has been refused.
+#[derive(Debug, Default)]
+pub struct EarlyRetries {
+    /// How many there were.
+    pub count: u64,
+    /// Whether each limit is keyed by chat.
+    by_chat: Vec<bool>,
+    /// Which token each process sends with.
+    tokens: Vec<TokenIndex>,
+    refusals: Vec<Refusals>,
+}
+
+/// What a token's processes were refused.
+#[derive(Debug, Default)]
+struct Refusals {
+    token: Refusal,
+    chats: FxHashMap<ChatIndex, Refusal>,
+    /// No refusal in `chats` lasts longer.
+    chats_until: Time,
+}
+
+/// A stretch of refusals by one limit and key.
+#[derive(Debug, Default)]
+struct Refusal {
+    until: Time,
+    answered: Time,
+    processes: Vec<ProcessIndex>,
+    chat: ChatIndex,
+    second_chat: bool,
+}
+
+impl EarlyRetries {
+    /// Counts for the limits of a profile; `tokens` says which token each process sends with.
+    pub fn new(limits: &[Limit], tokens: Vec<TokenIndex>) -> Self {
+        let refusals = tokens.iter().map(|token| usize::from(token.0) + 1).max().unwrap_or(0);
+        Self {
+            count: 0,
+            by_chat: limits.iter().map(|limit| limit.key == Key::Chat).collect(),
+            tokens,
+            refusals: std::iter::repeat_with(Refusals::default).take(refusals).collect(),
+        }
+    }
+
+    fn of(&mut self, process: ProcessIndex) -> &mut Refusals {
+        &mut self.refusals[usize::from(self.tokens[usize::from(process.0)].0)]
+    }
+}
+
+impl Refusal {
+    fn extend(&mut self, at: Time, until: Time, process: ProcessIndex, chat: ChatIndex) {
+        if at >= self.until {
+            *self = Self { until, answered: at, processes: vec![process], chat, second_chat: false };
+            return;
+        }
+        self.until = self.until.max(until);
+        self.second_chat |= chat != self.chat;
+        if !self.processes.contains(&process) {
+            self.processes.push(process);
+        }
+    }
+
+    fn known(&self, now: Time, process: ProcessIndex, chat: ChatIndex) -> bool {
+        now < self.until
+            && (self.second_chat || chat == self.chat)
+            && (self.processes.contains(&process) || now > self.answered + COMMON_KNOWLEDGE)
+    }
+}
+
+impl Observer for EarlyRetries {
+    #[inline]
+    fn observe(&mut self, at: Time, event: &Event) {
+        match *event {
+            Event::Sent { message, process, .. } => {
+                let Refusals { token, chats, chats_until } = self.of(process);
+                let early = token.known(at, process, message.chat)
+                    || at < *chats_until
+                        && chats.get(&message.chat).is_some_and(|r| r.known(at, process, message.chat));
+                self.count += u64::from(early);
+            }
+            Event::Answered {
+                message,
+                process,
+                answer: Answer::TooManyRequests { retry_after },
+                decision: Some(decision),
+            } => {
+                let Truth::Refused { limit, .. } = decision.truth else { return };
+                let until = decision.at + Duration::from_secs(retry_after.into());
+                let by_chat = self.by_chat[usize::from(limit.0)];
+                let refusals = self.of(process);
+                if by_chat {
+                    refusals.chats_until = refusals.chats_until.max(until);
+                    refusals.chats.entry(message.chat).or_default().extend(at, until, process, message.chat);
+                } else {
+                    refusals.token.extend(at, until, process, message.chat);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fake_telegram::api::{CallId, ChatKind, Decision, LimitIndex};
+    use fake_telegram::profile::Profile;
+
+    use super::*;
+    use crate::world::{ClassIndex, Message};
+
+    const TOKEN: LimitIndex = LimitIndex(0);
+    const CHAT: LimitIndex = LimitIndex(1);
+
+    fn message(chat: u32) -> Message {
+        let (due, deadline, class) = (Time::ZERO, Time::MAX, ClassIndex(0));
+        Message { number: 0, chat: ChatIndex(chat), due, deadline, class, kind: ChatKind::Private }
+    }
+
+    /// A refusal of 10 s, decided and answered at 0 to process 0.
+    fn refused(check: &mut EarlyRetries, limit: LimitIndex, chat: u32) {
+        let answer = Answer::TooManyRequests { retry_after: 10 };
+        let truth = Truth::Refused { limit, wait: Duration::from_secs(10) };
+        let decision =
+            Decision { call: CallId(0), at: Time::ZERO, answer, truth, in_penalty: false, taken: 0 };
+        let (message, process) = (message(chat), ProcessIndex(0));
+        check.observe(Time::ZERO, &Event::Answered { message, process, answer, decision: Some(decision) });
+    }
+
+    fn is_early(check: &mut EarlyRetries, at_ms: u64, process: u16, chat: u32) -> bool {
+        let before = check.count;
+        let event = Event::Sent { message: message(chat), process: ProcessIndex(process), attempt: 1 };
+        check.observe(Time::ZERO + Duration::from_millis(at_ms), &event);
+        check.count > before
+    }
+
+    #[test]
+    fn a_chats_refusal_speaks_of_that_chat_alone() {
+        let mut check = EarlyRetries::new(&Profile::telegram().limits, vec![TokenIndex(0); 2]);
+        refused(&mut check, CHAT, 7);
+        assert!(is_early(&mut check, 1, 0, 7), "the same process knows at once");
+        assert!(!is_early(&mut check, 1_000, 1, 7), "another does not, within a second");
+        assert!(is_early(&mut check, 1_001, 1, 7));
+        assert!(!is_early(&mut check, 5_000, 0, 8), "another chat");
+        assert!(is_early(&mut check, 9_999, 0, 7));
+        assert!(!is_early(&mut check, 10_000, 0, 7), "retry_after is over");
+    }
+
+    #[test]
+    fn a_tokens_refusal_counts_elsewhere_once_a_second_chat_is_refused() {
+        let mut check = EarlyRetries::new(&Profile::telegram().limits, vec![TokenIndex(0); 2]);
+        refused(&mut check, TOKEN, 7);
+        assert!(is_early(&mut check, 1, 0, 7));
+        assert!(!is_early(&mut check, 1, 0, 8), "it could be the chat's limit");
+        refused(&mut check, TOKEN, 9);
+        assert!(is_early(&mut check, 1, 0, 8));
+        assert!(!is_early(&mut check, 500, 1, 8));
+        assert!(is_early(&mut check, 1_001, 1, 8));
+    }
+}

@@ -1,0 +1,134 @@
+//! Where results are written: files appear whole or not at all.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::Context;
+
+use super::exit::Invalid;
+use crate::names::hint;
+use crate::outcome::Report;
+use crate::report::{self, File};
+
+/// A file, or standard output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Target {
+    Stdout,
+    File(PathBuf),
+}
+
+/// A plot and where to write it: `[PLOT=]FILE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PlotTarget {
+    /// Which; the first one if it is not said.
+    plot: Option<String>,
+    file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Exports {
+    /// Write the result as JSON to this file as well (`-`: standard output); repeatable, like all exports.
+    #[arg(long, value_name = "FILE")]
+    export_json: Vec<Target>,
+    /// Write the result as Markdown.
+    #[arg(long, value_name = "FILE")]
+    export_md: Vec<Target>,
+    /// Write a plot as SVG; PLOT is the name of its file in the report folder.
+    #[arg(long, value_name = "[PLOT=]FILE")]
+    export_svg: Vec<PlotTarget>,
+    /// Write a plot as PNG.
+    #[arg(long, value_name = "[PLOT=]FILE")]
+    export_png: Vec<PlotTarget>,
+}
+
+impl FromStr for Target {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(if text == "-" { Self::Stdout } else { Self::File(text.into()) })
+    }
+}
+
+impl FromStr for PlotTarget {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (plot, file) = match text.split_once('=') {
+            Some((plot, file)) => (Some(plot.to_owned()), file),
+            None => (None, text),
+        };
+        match file {
+            "" => Err("FILE is missing"),
+            "-" => Err("plots are not for standard output; name a file"),
+            file => Ok(Self { plot, file: file.into() }),
+        }
+    }
+}
+
+impl Exports {
+    pub(super) fn is_empty(&self) -> bool {
+        self.export_json.is_empty()
+            && self.export_md.is_empty()
+            && self.export_svg.is_empty()
+            && self.export_png.is_empty()
+    }
+
+    /// Writes what was asked for; `files` is the report folder's content.
+    pub(super) fn write(&self, report: &Report, files: &[File]) -> anyhow::Result<()> {
+        for target in &self.export_json {
+            target.write(&report::json(report))?;
+        }
+        for target in &self.export_md {
+            target.write(&report::markdown(report))?;
+        }
+        for (extension, targets) in [(".svg", &self.export_svg), (".png", &self.export_png)] {
+            for PlotTarget { plot, file } in targets {
+                let plots = || {
+                    files.iter().filter_map(|file| Some((file.name.strip_suffix(extension)?, &file.bytes)))
+                };
+                let wanted = plots().find(|(name, _)| plot.as_deref().is_none_or(|plot| plot == *name));
+                let Some((_, bytes)) = wanted else {
+                    let name = plot.as_deref().unwrap_or_default();
+                    let hint = hint(name, plots().map(|(name, _)| name));
+                    return Err(Invalid(format!("unknown plot `{name}`{hint}")).into());
+                };
+                write(file, bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    fn write(&self, text: &str) -> anyhow::Result<()> {
+        match self {
+            Self::Stdout => super::print(text),
+            Self::File(file) => write(file, text.as_bytes()),
+        }
+    }
+}
+
+/// Writes the report folder.
+pub(super) fn write_folder(folder: &Path, files: &[File]) -> anyhow::Result<()> {
+    files.iter().try_for_each(|file| write(&folder.join(&file.name), &file.bytes))
+}
+
+/// Writes beside the file and renames, so that nobody ever reads half of it.
+fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || {
+        fs::create_dir_all(folder)?;
+        let mut draft = tempfile::Builder::new().prefix(".floodlab").tempfile_in(folder)?;
+        draft.write_all(bytes)?;
+        // A temporary file is for its owner only, a report for whoever may read the folder.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            draft.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        }
+        draft.persist(file).map(|_| ()).map_err(|error| error.error)
+    };
+    write().with_context(|| format!("cannot write {}", file.display()))
+}

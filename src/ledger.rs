@@ -1,0 +1,216 @@
+//! The ledger: what really happened to each message, beside what the sender believes.
+//!
+//! It balances: `due = delivered + dead + expired + dropped + pending + lost`, each message counted once, by the
+//! first that applies.
+
+use fake_telegram::api::{Answer, Truth};
+use fake_telegram::time::Time;
+
+use crate::event::{Event, Observer};
+use crate::world::{Belief, ClassIndex, GiveUp};
+
+/// What became of a message by the end of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// In the chat, in truth.
+    Delivered,
+    /// The chat could not receive when it fell due, or its last attempt was answered so.
+    Dead,
+    /// Given up because of its deadline.
+    Expired,
+    /// Given up for another reason.
+    Dropped,
+    /// Not finished: in the outbox, on the wire, held by a live worker or in a queue of the store.
+    Pending,
+    /// The sender is done with it, and it is not in the chat.
+    Lost,
+}
+
+/// One message's line.
+#[derive(Debug, Clone, Copy)]
+pub struct Line {
+    /// When it fell due.
+    pub due: Time,
+    /// When it was first delivered; [`Time::MAX`] if it was not.
+    pub delivered: Time,
+    /// Its class.
+    pub class: ClassIndex,
+    /// Whether its chat could receive when it fell due.
+    pub alive: bool,
+    state: State,
+    answered_dead: bool,
+}
+
+/// What the sender's side knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    Settled(Belief),
+    GivenUp(GiveUp),
+}
+
+/// The books on all messages of a run.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    lines: Vec<Line>,
+    /// By chat: the number of the latest message delivered into it, plus one.
+    latest: Vec<u32>,
+    /// Deliveries beyond a message's first.
+    pub duplicated: u64,
+    /// Messages first delivered after a later one of their chat.
+    pub reordered: u64,
+}
+
+impl Line {
+    /// What became of it.
+    pub fn fate(&self) -> Fate {
+        if self.delivered < Time::MAX {
+            return Fate::Delivered;
+        }
+        if !self.alive || self.answered_dead {
+            return Fate::Dead;
+        }
+        match self.state {
+            State::GivenUp(GiveUp::Expired) => Fate::Expired,
+            State::GivenUp(GiveUp::ChatDead | GiveUp::Rejected | GiveUp::Attempts) => Fate::Dropped,
+            State::Open => Fate::Pending,
+            State::Settled(_) => Fate::Lost,
+        }
+    }
+
+    /// What the sender believes, if it is done with the message and has not given it up.
+    pub const fn belief(&self) -> Option<Belief> {
+        match self.state {
+            State::Settled(belief) => Some(belief),
+            State::Open | State::GivenUp(_) => None,
+        }
+    }
+}
+
+impl Ledger {
+    /// The books for chats with indices below `chats`.
+    pub fn new(chats: usize) -> Self {
+        Self { latest: vec![0; chats], ..Self::default() }
+    }
+
+    /// The lines, by message number: in order of due instants.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+}
+
+impl Observer for Ledger {
+    #[inline]
+    fn observe(&mut self, at: Time, event: &Event) {
+        match *event {
+            Event::Due { message, alive } => {
+                assert_eq!(
+                    message.number as usize,
+                    self.lines.len(),
+                    "messages are numbered in order of due"
+                );
+                self.lines.push(Line {
+                    due: message.due,
+                    delivered: Time::MAX,
+                    class: message.class,
+                    alive,
+                    state: State::Open,
+                    answered_dead: false,
+                });
+            }
+            Event::Decided { message, decision } if decision.truth == Truth::Delivered => {
+                let line = &mut self.lines[message.number as usize];
+                if line.delivered < Time::MAX {
+                    self.duplicated += 1;
+                    return;
+                }
+                line.delivered = at;
+                // A chat that no scenario declares cannot be delivered to, so the index is in range.
+                let latest = &mut self.latest[message.chat.0 as usize];
+                if *latest > message.number {
+                    self.reordered += 1;
+                } else {
+                    *latest = message.number + 1;
+                }
+            }
+            Event::Answered { message, answer, .. } => {
+                self.lines[message.number as usize].answered_dead = matches!(answer, Answer::Forbidden(_));
+            }
+            Event::Settled { message, belief } => {
+                self.lines[message.number as usize].state = State::Settled(belief);
+            }
+            Event::GivenUp { message, why } => {
+                self.lines[message.number as usize].state = State::GivenUp(why);
+            }
+            Event::Decided { .. } | Event::Taken { .. } | Event::Sent { .. } | Event::Sample { .. } => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fake_telegram::api::{CallId, ChatIndex, ChatKind, Decision, Forbidden};
+
+    use super::*;
+    use crate::world::{Message, ProcessIndex};
+
+    fn message(number: u32) -> Message {
+        Message {
+            number,
+            chat: ChatIndex(0),
+            due: Time::from_secs(1),
+            deadline: Time::MAX,
+            class: ClassIndex(0),
+            kind: ChatKind::Private,
+        }
+    }
+
+    fn delivered(number: u32) -> Event {
+        let answer = Answer::Message { message_id: 1 };
+        let (call, at, truth) = (CallId(0), Time::from_secs(2), Truth::Delivered);
+        let decision = Decision { call, at, answer, truth, in_penalty: false, taken: 1 };
+        Event::Decided { message: message(number), decision }
+    }
+
+    fn answered(number: u32, answer: Answer) -> Event {
+        Event::Answered { message: message(number), process: ProcessIndex(0), answer, decision: None }
+    }
+
+    fn fate_of(alive: bool, events: &[Event]) -> Fate {
+        let mut ledger = Ledger::new(1);
+        ledger.observe(Time::ZERO, &Event::Due { message: message(0), alive });
+        for event in events {
+            ledger.observe(Time::from_secs(3), event);
+        }
+        ledger.lines()[0].fate()
+    }
+
+    /// The order of the definition in interface.md: delivered, dead, expired, dropped, pending, lost.
+    #[test]
+    fn the_first_fate_that_applies_counts() {
+        let settled = |belief| Event::Settled { message: message(0), belief };
+        let given_up = |why| Event::GivenUp { message: message(0), why };
+        let forbidden = answered(0, Answer::Forbidden(Forbidden::Blocked));
+        assert_eq!(fate_of(true, &[]), Fate::Pending);
+        assert_eq!(fate_of(true, &[delivered(0), given_up(GiveUp::Expired)]), Fate::Delivered);
+        assert_eq!(fate_of(false, &[given_up(GiveUp::Expired)]), Fate::Dead);
+        assert_eq!(fate_of(true, &[forbidden, settled(Belief::Delivered)]), Fate::Dead);
+        assert_eq!(fate_of(true, &[forbidden, answered(0, Answer::TimedOut)]), Fate::Pending);
+        assert_eq!(fate_of(true, &[given_up(GiveUp::Expired)]), Fate::Expired);
+        assert_eq!(fate_of(true, &[given_up(GiveUp::Attempts)]), Fate::Dropped);
+        assert_eq!(fate_of(true, &[settled(Belief::Delivered)]), Fate::Lost);
+        assert_eq!(fate_of(true, &[settled(Belief::Unknown)]), Fate::Lost);
+    }
+
+    #[test]
+    fn counts_duplicates_and_what_overtakes() {
+        let mut ledger = Ledger::new(1);
+        for number in 0..3 {
+            ledger.observe(Time::ZERO, &Event::Due { message: message(number), alive: true });
+        }
+        for number in [1, 0, 2, 1] {
+            ledger.observe(Time::from_secs(2), &delivered(number));
+        }
+        assert_eq!((ledger.duplicated, ledger.reordered), (1, 1));
+    }
+}

@@ -1,0 +1,209 @@
+//! The four dials and what stands beside them, folded from the event stream.
+//!
+//! What has to be counted as it happens is counted here; everything about lag is read off the ledger at the end.
+
+mod budget;
+mod depth;
+mod lag;
+mod series;
+
+use fake_telegram::api::Truth;
+use fake_telegram::limits::Limit;
+use fake_telegram::time::{Duration, Time};
+use indexmap::IndexMap;
+
+use crate::event::{Event, Observer};
+use crate::ledger::{Fate, Ledger};
+use crate::outcome;
+use crate::world::Belief;
+
+pub use series::Steps;
+
+use budget::Budget;
+use depth::Depth;
+
+/// Counts as the run goes.
+#[derive(Debug)]
+pub struct Metrics {
+    limits: Vec<String>,
+    steps: Steps,
+    requests: u64,
+    calls_in_penalty: u64,
+    spent_on_dead: u64,
+    throttled: Vec<u64>,
+    /// By limit, by sample: refusals.
+    throttled_by_sample: Vec<Vec<u32>>,
+    budget: Budget,
+    depth: Depth,
+}
+
+/// What is known only once a run is over, and not from its events.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    /// The end of the run.
+    pub horizon: Time,
+    /// Time under penalty, by limit.
+    pub penalties: Vec<Duration>,
+    /// [`crate::check::EarlyRetries`].
+    pub early_retries: u64,
+    /// The names of the classes.
+    pub classes: Vec<String>,
+}
+
+impl Metrics {
+    /// Counters for `limits`, over chats with indices below `chats`.
+    pub fn new(limits: &[Limit], chats: usize, steps: Steps) -> Self {
+        Self {
+            limits: limits.iter().map(|limit| limit.name.clone()).collect(),
+            steps,
+            requests: 0,
+            calls_in_penalty: 0,
+            spent_on_dead: 0,
+            throttled: vec![0; limits.len()],
+            throttled_by_sample: vec![Vec::new(); limits.len()],
+            budget: Budget::default(),
+            depth: Depth::new(chats),
+        }
+    }
+
+    /// The totals, the classes, the series and the distribution of one design.
+    pub fn outcome(&self, name: &str, event_hash: u64, ledger: &Ledger, ending: &Ending) -> outcome::Outcome {
+        let lags = lag::Lags::new(ledger, ending.horizon);
+        let totals = Fates::count(ledger.lines().iter().map(|line| line.fate()));
+        let beliefs =
+            |wanted| ledger.lines().iter().filter(|line| line.belief() == Some(wanted)).count() as u64;
+        let metrics = outcome::Metrics {
+            due: totals.due,
+            delivered: totals.delivered,
+            dead: totals.dead,
+            expired: totals.expired,
+            dropped: totals.dropped,
+            pending: totals.pending,
+            lost: totals.lost,
+            duplicated: ledger.duplicated,
+            reordered: ledger.reordered,
+            believed_delivered: beliefs(Belief::Delivered),
+            believed_unknown: beliefs(Belief::Unknown),
+            requests: self.requests,
+            calls_in_penalty: self.calls_in_penalty,
+            early_retries: ending.early_retries,
+            amplification_ppm: (self.requests * 1_000_000).checked_div(totals.due).unwrap_or(0),
+            throttled: self.by_limit(self.throttled.iter().copied()),
+            spent_on_dead: self.spent_on_dead,
+            penalty_us: self.by_limit(ending.penalties.iter().map(|time| time.as_micros())),
+            budget_utilisation_ppm: self.budget.total_ppm(ending.horizon),
+            queue_depth_max: self.depth.max_ever().into(),
+            lag_us: lags.summary(None),
+            believed_falsely: Fates::falsely_believed(ledger),
+        };
+        let classes = ending.classes.iter().enumerate().map(|(index, class)| {
+            let lines = ledger.lines().iter().filter(|line| usize::from(line.class.0) == index);
+            let fates = Fates::count(lines.map(|line| line.fate()));
+            let outcome = outcome::ClassOutcome {
+                due: fates.due,
+                delivered: fates.delivered,
+                dead: fates.dead,
+                expired: fates.expired,
+                dropped: fates.dropped,
+                pending: fates.pending,
+                lost: fates.lost,
+                lag_us: lags.summary(Some(index)),
+                lag_p99_us: lags.p99_over_time(Some(index), self.steps),
+            };
+            (class.clone(), outcome)
+        });
+        outcome::Outcome {
+            name: name.to_owned(),
+            event_hash: format!("{event_hash:016x}"),
+            metrics,
+            classes: classes.collect(),
+            series: outcome::Series {
+                step_us: self.steps.step().as_micros(),
+                budget_utilisation_ppm: self.steps.fold_option(&self.budget.samples_ppm),
+                lag_p99_us: lags.p99_over_time(None, self.steps),
+                queue_depth_max: self.steps.fold(&self.depth.samples),
+                throttled: self
+                    .by_limit(self.throttled_by_sample.iter().map(|samples| self.steps.fold(samples))),
+            },
+            lag_distribution: lags.distribution(),
+            host: outcome::DesignHost::default(),
+        }
+    }
+
+    fn by_limit<T>(&self, values: impl Iterator<Item = T>) -> IndexMap<String, T> {
+        self.limits.iter().cloned().zip(values).collect()
+    }
+}
+
+impl Observer for Metrics {
+    #[inline]
+    fn observe(&mut self, at: Time, event: &Event) {
+        match *event {
+            Event::Due { message, .. } => self.depth.joins(message.chat),
+            Event::Settled { message, .. } | Event::GivenUp { message, .. } => {
+                self.depth.leaves(message.number, message.chat);
+            }
+            Event::Sent { .. } => self.requests += 1,
+            Event::Decided { decision, .. } => {
+                self.calls_in_penalty += u64::from(decision.in_penalty);
+                self.budget.take(decision.taken);
+                match decision.truth {
+                    Truth::Refused { limit, .. } => {
+                        let limit = usize::from(limit.0);
+                        self.throttled[limit] += 1;
+                        *self.throttled_by_sample[limit].last_mut().expect("the first sample is at zero") +=
+                            1;
+                    }
+                    Truth::Dead => self.spent_on_dead += u64::from(decision.taken),
+                    Truth::Delivered | Truth::Unknown | Truth::Nothing => {}
+                }
+            }
+            Event::Sample { level } => {
+                if Duration::from_micros(at.as_micros()) < self.steps.horizon() {
+                    self.throttled_by_sample.iter_mut().for_each(|samples| samples.push(0));
+                    self.depth.sample();
+                }
+                self.budget.sample(level, self.steps.sample());
+            }
+            Event::Taken { .. } | Event::Answered { .. } => {}
+        }
+    }
+}
+
+/// How many messages met each fate.
+#[derive(Debug, Default)]
+struct Fates {
+    due: u64,
+    delivered: u64,
+    dead: u64,
+    expired: u64,
+    dropped: u64,
+    pending: u64,
+    lost: u64,
+}
+
+impl Fates {
+    fn count(fates: impl Iterator<Item = Fate>) -> Self {
+        let mut counts = Self::default();
+        for fate in fates {
+            counts.due += 1;
+            *match fate {
+                Fate::Delivered => &mut counts.delivered,
+                Fate::Dead => &mut counts.dead,
+                Fate::Expired => &mut counts.expired,
+                Fate::Dropped => &mut counts.dropped,
+                Fate::Pending => &mut counts.pending,
+                Fate::Lost => &mut counts.lost,
+            } += 1;
+        }
+        counts
+    }
+
+    fn falsely_believed(ledger: &Ledger) -> u64 {
+        let falsely = ledger
+            .lines()
+            .iter()
+            .filter(|line| line.belief() == Some(Belief::Delivered) && line.fate() != Fate::Delivered);
+        falsely.count() as u64
+    }
+}

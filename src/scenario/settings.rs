@@ -1,0 +1,164 @@
+//! The tables of a scenario's file that are plain data, with their defaults.
+
+use fake_telegram::chat::{Change, Lifecycle};
+use fake_telegram::time::Duration;
+use fake_telegram::units::{Count, Share};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The top of the file.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Scenario")]
+pub(super) struct Settings {
+    /// What reports call it. Default: the file's name without extension.
+    #[serde(default)]
+    pub(super) name: String,
+    /// What it shows, in prose.
+    #[serde(default)]
+    pub(super) summary: String,
+    /// The incidents and cases that it reproduces, as in `["S8", "C25"]`.
+    #[serde(default)]
+    pub(super) covers: Vec<String>,
+    /// What all randomness comes from, unless `--seed` says otherwise.
+    #[serde(default = "seed")]
+    pub(super) seed: i64,
+    /// When workloads end.
+    pub(super) duration: Duration,
+    /// How long after that the run goes on, so that what is late can still arrive.
+    #[serde(default = "ten_minutes")]
+    pub(super) drain: Duration,
+    /// Processes of a design that says nothing else.
+    #[serde(default = "one")]
+    pub(super) processes: u32,
+    /// Workers in each process of a design that says nothing else.
+    #[serde(default = "sixteen")]
+    pub(super) workers: u32,
+    /// The chats.
+    #[serde(default)]
+    pub(super) chats: Chats,
+    /// The way to the server.
+    #[serde(default)]
+    pub(super) wire: Wire,
+    /// What processes share.
+    #[serde(default)]
+    pub(super) store: Store,
+}
+
+/// `[chats]`: the declared chats. Workloads may bring more.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Chats {
+    /// How many there are.
+    pub(super) count: Count,
+    /// The share of groups.
+    pub(super) groups: Share,
+    /// The share of channels; the rest are private chats.
+    pub(super) channels: Share,
+    /// The share of chats that are dead at the start, drawn for each chat.
+    pub(super) dead: Share,
+    /// How long a chat lives, on average; for ever without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mean_life: Option<Duration>,
+    /// How long a dead chat stays dead, on average; for ever without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mean_absence: Option<Duration>,
+    /// Chats that die or come back at set times.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) schedule: Vec<Change>,
+}
+
+impl Chats {
+    pub(super) fn lifecycle(&self) -> Lifecycle {
+        Lifecycle {
+            dead: self.dead,
+            mean_life: self.mean_life,
+            mean_absence: self.mean_absence,
+            schedule: self.schedule.clone(),
+        }
+    }
+}
+
+/// `[wire]`: how long a call takes (lognormal) and when a client gives up on it.
+///
+/// The defaults are guesses between single reports of 50 to 100 ms; nobody has published percentiles
+/// (docs/scenario.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wire {
+    /// The median call time (request leg plus reply leg).
+    pub median: Duration,
+    /// Its 99th percentile; equal to the median: constant.
+    pub p99: Duration,
+    /// The client's time-out.
+    pub timeout: Duration,
+}
+
+impl Default for Wire {
+    fn default() -> Self {
+        Self {
+            median: Duration::from_millis(80),
+            p99: Duration::from_secs(1),
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// `[store]`: what the processes of a design share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Store {
+    /// What a call to it takes.
+    pub round_trip: Duration,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self { round_trip: Duration::from_millis(1) }
+    }
+}
+
+/// `[workload.NAME]`: what all workloads have. The other keys are those of its kind.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WorkloadSettings {
+    /// Which workload: `floodlab list workloads`.
+    pub(super) kind: String,
+    /// The class of its messages, any name; lag is told by class. Classes that come first matter most.
+    pub(super) class: String,
+    /// How long after it fell due a message is still wanted; for ever without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) deadline: Option<Duration>,
+}
+
+/// `[[design.group]]`, and what a design of one group has of it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct GroupSettings {
+    /// Its name. Default: the strategy's kind.
+    pub(super) name: Option<String>,
+    /// How many processes. Default: the scenario's.
+    pub(super) processes: Option<u32>,
+    /// Workers in each. Default: the scenario's.
+    pub(super) workers: Option<u32>,
+    /// The token that they send with. Default: `main`.
+    pub(super) token: Option<String>,
+    /// The workloads routed to it. Default: all.
+    pub(super) workloads: Option<Vec<String>>,
+}
+
+fn seed() -> i64 {
+    1
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn sixteen() -> u32 {
+    16
+}
+
+fn ten_minutes() -> Duration {
+    Duration::from_mins(10)
+}

@@ -1,0 +1,235 @@
+//! The simulated world: workloads feed outboxes, a modelled wire carries calls to the server model and answers back,
+//! all in virtual time.
+//!
+//! Strategies never see this module; they see [`crate::env::Env`]. Computing takes no virtual time.
+
+mod outbox;
+mod wire;
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+
+use fake_telegram::api::{ChatIndex, ChatKind, TokenIndex};
+use fake_telegram::model::Model;
+use fake_telegram::time::{Duration, Time};
+
+use crate::event::{Event, Observer};
+use crate::executor::{Handle, Source};
+use crate::rng::latency::Latency;
+use crate::store::Store;
+use crate::world::{ClassIndex, Message};
+
+pub use outbox::{Due, Next};
+pub use wire::Call;
+
+use outbox::Outbox;
+use wire::Wire;
+
+/// An arrival of some workload: when, in which chat, the workload's index.
+pub type Arrival = (Time, ChatIndex, usize);
+
+/// What a simulated run is made of.
+pub struct Setup {
+    /// The run's seed.
+    pub seed: u64,
+    /// The server.
+    pub model: Model,
+    /// All arrivals, in order of time.
+    pub arrivals: Box<dyn Iterator<Item = Arrival>>,
+    /// By workload: what its messages are and which outbox they go to.
+    pub routes: Vec<Route>,
+    /// The names of the classes.
+    pub classes: Rc<[String]>,
+    /// How many outboxes there are.
+    pub outboxes: usize,
+    /// Call times: request leg plus reply leg.
+    pub latency: Latency,
+    /// When a client gives up on a call.
+    pub timeout: Duration,
+    /// A round trip to the store.
+    pub round_trip: Duration,
+    /// The distance of the samples.
+    pub sample: Duration,
+    /// Who watches.
+    pub observer: Box<dyn Observer>,
+}
+
+/// What the messages of a workload are, and where they go.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    /// Their class.
+    pub class: ClassIndex,
+    /// How long after its due instant a message is still wanted.
+    pub deadline: Option<Duration>,
+    /// Which outbox they go to.
+    pub outbox: usize,
+}
+
+/// The simulated world of one run.
+pub struct Sim {
+    handle: Handle,
+    seed: u64,
+    arrivals: RefCell<Box<dyn Iterator<Item = Arrival>>>,
+    arriving: Cell<Option<Arrival>>,
+    next_at: Cell<Time>,
+    routes: Vec<Route>,
+    classes: Rc<[String]>,
+    numbered: Cell<u32>,
+    outboxes: Vec<Outbox>,
+    wire: RefCell<Wire>,
+    store: Store,
+    round_trip: Duration,
+    sample: Duration,
+    sample_at: Cell<Time>,
+    observer: RefCell<Box<dyn Observer>>,
+    /// Nothing is recorded any more: what tasks do while they are torn down did not happen.
+    over: Cell<bool>,
+}
+
+impl fmt::Debug for Sim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sim({}, {} messages so far)", self.handle.now(), self.numbered.get())
+    }
+}
+
+impl Sim {
+    /// The world at its start; `handle` is its clock.
+    pub fn new(setup: Setup, handle: Handle) -> Rc<Self> {
+        let mut arrivals = setup.arrivals;
+        let arriving = arrivals.next();
+        let sim = Self {
+            handle,
+            seed: setup.seed,
+            arrivals: RefCell::new(arrivals),
+            arriving: Cell::new(arriving),
+            next_at: Cell::new(Time::ZERO),
+            routes: setup.routes,
+            classes: setup.classes,
+            numbered: Cell::new(0),
+            outboxes: (0..setup.outboxes).map(|_| Outbox::default()).collect(),
+            wire: RefCell::new(Wire::new(setup.seed, setup.model, setup.latency, setup.timeout)),
+            store: Store::default(),
+            round_trip: setup.round_trip,
+            sample: setup.sample,
+            sample_at: Cell::new(Time::ZERO),
+            observer: RefCell::new(setup.observer),
+            over: Cell::new(false),
+        };
+        sim.plan();
+        if arriving.is_none() {
+            sim.close();
+        }
+        Rc::new(sim)
+    }
+
+    /// The clock and the queue.
+    pub const fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// The run's seed.
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// What the processes share.
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// A round trip to the store.
+    pub const fn round_trip(&self) -> Duration {
+        self.round_trip
+    }
+
+    /// The names of the classes.
+    pub const fn classes(&self) -> &Rc<[String]> {
+        &self.classes
+    }
+
+    /// The run is over: samples up to the end are taken, nothing is recorded after. Returns the server as it is.
+    pub fn finish<R>(&self, look: impl FnOnce(&Model) -> R) -> R {
+        self.sample_until(self.handle.now());
+        self.over.set(true);
+        look(self.wire.borrow().model())
+    }
+
+    pub(crate) fn record(&self, event: &Event) {
+        if !self.over.get() {
+            self.observer.borrow_mut().observe(self.handle.now(), event);
+        }
+    }
+
+    /// Takes the samples before `now`'s events; nothing has changed since they were due, so late is exact.
+    fn sample_until(&self, now: Time) {
+        while self.sample_at.get() <= now {
+            let at = self.sample_at.get();
+            let level = self.wire.borrow().model().token_level(TokenIndex(0), at);
+            self.observer.borrow_mut().observe(at, &Event::Sample { level });
+            self.sample_at.set(at + self.sample);
+        }
+    }
+
+    /// Says again when the next event of our own is.
+    fn plan(&self) {
+        let due = self.arriving.get().map_or(Time::MAX, |(at, ..)| at);
+        self.next_at.set(due.min(self.wire.borrow().next_timeout()));
+    }
+
+    fn arrive(&self, (due, chat, workload): Arrival) {
+        let route = self.routes[workload];
+        let number = self.numbered.get();
+        self.numbered.set(number + 1);
+        let (kind, alive) = {
+            let mut wire = self.wire.borrow_mut();
+            let model = wire.model_mut();
+            (model.chat_kind(chat).unwrap_or(ChatKind::Private), model.can_receive(chat, due))
+        };
+        let deadline = route.deadline.map_or(Time::MAX, |deadline| due.saturating_add(deadline));
+        let message = Message { number, chat, due, deadline, class: route.class, kind };
+        self.record(&Event::Due { message, alive });
+        self.outboxes[route.outbox].push(message, &self.handle);
+        let next = self.arrivals.borrow_mut().next();
+        self.arriving.set(next);
+        if next.is_none() {
+            self.close();
+        }
+    }
+
+    fn close(&self) {
+        for outbox in &self.outboxes {
+            outbox.close(&self.handle);
+        }
+    }
+}
+
+impl Source for Sim {
+    fn next_at(&self) -> Time {
+        self.next_at.get()
+    }
+
+    fn fire(&self) {
+        let now = self.handle.now();
+        self.sample_until(now);
+        if self.wire.borrow().next_timeout() <= now {
+            self.wire.borrow_mut().advance(now, self);
+        } else if let Some(arrival) = self.arriving.get() {
+            self.arrive(arrival);
+        }
+        self.plan();
+    }
+
+    fn external(&self, call: u32) {
+        let now = self.handle.now();
+        self.sample_until(now);
+        let mut wire = self.wire.borrow_mut();
+        let before = wire.next_timeout();
+        wire.arrive(now, call, self);
+        let changed = wire.next_timeout() != before;
+        drop(wire);
+        if changed {
+            self.plan();
+        }
+    }
+}
