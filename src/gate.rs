@@ -15,6 +15,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
+use crate::names::hint;
 use crate::outcome::{Outcome, Verdict};
 
 pub use condition::{Aggregate, Bound, Condition, Operator, Quantity, Sign};
@@ -71,7 +72,7 @@ pub struct Known<'a> {
 #[non_exhaustive]
 pub enum RuleError {
     /// A name that nothing has.
-    #[error("unknown {what} `{name}`; {hint}")]
+    #[error("unknown {what} `{name}`{hint}")]
     Unknown {
         /// What it should name.
         what: &'static str,
@@ -274,20 +275,8 @@ fn known_name(what: &'static str, name: &str, known: &[String]) -> Result<(), Ru
     Err(unknown(what, name, known.iter().map(String::as_str)))
 }
 
-/// The error for a name that nothing has: the nearest one if it is near, otherwise all.
 fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> RuleError {
-    let known: Vec<&str> = known.collect();
-    let nearest = known
-        .iter()
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .min()
-        .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3);
-    let hint = match nearest {
-        Some((_, candidate)) => format!("did you mean `{candidate}`?"),
-        None if known.is_empty() => "there are none".to_owned(),
-        None => format!("known are {}", known.join(", ")),
-    };
-    RuleError::Unknown { what, name: name.to_owned(), hint }
+    RuleError::Unknown { what, name: name.to_owned(), hint: hint(name, known) }
 }
 
 /// A text or a list of texts.

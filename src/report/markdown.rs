@@ -105,5 +105,6 @@ const GLOSSARY: &[(&str, &str)] = &[
     ("spent on dead", "tokens spent on chats that cannot receive."),
     ("ledger", "due = delivered + dead + expired + dropped + pending + lost; each message counts once."),
     ("lost", "neither delivered nor accounted for: believed delivered and not, or gone with a process."),
+    ("believed falsely", "messages that the sender believes delivered and that are not in their chat."),
     ("pending", "in the outbox, on the wire, held by a live worker, or in a queue of the store at the end."),
 ];

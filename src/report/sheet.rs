@@ -115,6 +115,7 @@ fn became(report: &Report) -> Sheet {
         counts("\nlost", designs, absolute, |m| Some(m.lost)),
         counts("dupli-\ncated", designs, absolute, |m| Some(m.duplicated)),
         Column { optional: true, ..counts("out of\norder", designs, absolute, |m| Some(m.reordered)) },
+        counts("believed\nfalsely", designs, absolute, |m| Some(m.believed_falsely)),
         Column {
             optional: true,
             ..counts("believed\ndelivered", designs, plain, |m| Some(m.believed_delivered))

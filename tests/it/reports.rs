@@ -157,6 +157,7 @@ fn small() -> Report {
         reordered: 340,
         believed_delivered: 303_000,
         believed_unknown: 0,
+        believed_falsely: 1_256,
         requests: 1_240_000,
         calls_in_penalty: 410_200,
         early_retries: 402_118,
