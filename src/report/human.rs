@@ -95,6 +95,9 @@ pub(super) fn share(part: u64, whole: u64) -> String {
 /// Millionths as a ratio with two decimals: `1.05`.
 pub(super) fn ratio(ppm: u64) -> String {
     let hundredths = rounded(ppm, 10_000);
+    if hundredths == 0 && ppm > 0 {
+        return "<0.01".to_owned();
+    }
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
@@ -208,6 +211,7 @@ mod tests {
         );
         assert_eq!(decimal(1_001_354, 6), "1.001354");
         assert_eq!(ratio(1_054_999), "1.05");
+        assert_eq!(ratio(913), "<0.01");
         assert_eq!(elide("single-process-scheduler-with-lanes", 12), "single-proc…");
     }
 }

@@ -62,10 +62,12 @@ fn late(report: &Report) -> Sheet {
     columns.push(lags("p50\nall", designs, |design| lag_of(design, "p50", |lag| lag.p50)));
     columns.push(lags("p99\nall", designs, |design| lag_of(design, "p99", |lag| lag.p99)));
     columns.push(lags("max\nall", designs, |design| lag_of(design, "max", |lag| lag.max)));
-    let undelivered = |m: &Metrics| m.due - m.delivered.min(m.due);
-    let tones = relative(designs.iter().map(|design| Some(undelivered(&design.metrics))));
-    let delivered = designs.iter().zip(tones).map(|(design, tone)| Cell {
-        text: human::share(design.metrics.delivered, design.metrics.due),
+    // Of what could be delivered: nobody can do better than 100 %.
+    let deliverable = |m: &Metrics| m.due.saturating_sub(m.dead);
+    let missing = |m: &Metrics| deliverable(m).saturating_sub(m.delivered);
+    let tones = relative(designs.iter().map(|design| Some(missing(&design.metrics))));
+    let delivered = designs.iter().zip(tones).map(|(Outcome { metrics, .. }, tone)| Cell {
+        text: human::share(metrics.delivered, deliverable(metrics)),
         tone,
     });
     columns.push(Column { head: "deliv-\nered".to_owned(), cells: delivered.collect(), optional: false });

@@ -59,8 +59,9 @@ pub(super) fn lag_p99(report: &Report, title: &'static str) -> Picture {
         let ages: Vec<_> = ages.filter(|due| panel.y.contains(horizon as f64 - due)).collect();
         let curve: Vec<_> = ages.iter().map(|due| panel.place(*due, horizon as f64 - due)).collect();
         picture.dashed(&curve, GREY, 1.5, (3.0, 5.0));
-        if let Some((x, y)) = curve.first() {
-            picture.text("age at the end of the run", (x + 8.0, y - 16.0), 18.0, GREY, Anchor::Left);
+        // It falls, so there is room above it to the right.
+        if let Some((x, y)) = curve.get(curve.len() * 3 / 5) {
+            picture.text("age at the end of the run", (x + 10.0, y - 14.0), 18.0, GREY, Anchor::Left);
         }
     }
     picture
