@@ -15,6 +15,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 
+use crate::names::hint;
 use crate::outcome::{Outcome, Verdict};
 
 pub use condition::{Aggregate, Bound, Condition, Operator, Quantity, Sign};
@@ -71,7 +72,7 @@ pub struct Known<'a> {
 #[non_exhaustive]
 pub enum RuleError {
     /// A name that nothing has.
-    #[error("unknown {what} `{name}`; {hint}")]
+    #[error("unknown {what} `{name}`{hint}")]
     Unknown {
         /// What it should name.
         what: &'static str,
@@ -218,19 +219,17 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let wrong = |why| RuleError::Syntax { text: text.to_owned(), why };
-        let (metric, labels, conditions) = match (text.find('{'), text.find(':')) {
-            (Some(open), Some(colon)) if open < colon => {
-                let close = text
-                    .find('}')
+        let no_colon = "a colon parts metric and condition, as in `lag: p(99) <= 5s`";
+        let (head, _) = text.split_once(':').ok_or_else(|| wrong(no_colon))?;
+        let (metric, labels, conditions) = match head.split_once('{') {
+            None => (head, "", &text[head.len() + 1..]),
+            Some((metric, _)) => {
+                let (labels, rest) = text[metric.len() + 1..]
+                    .split_once('}')
                     .ok_or_else(|| wrong("`{` is not closed; write `lag{class:reply}: p(99) <= 5s`"))?;
-                let rest = text[close + 1..].trim_start().strip_prefix(':');
-                (&text[..open], &text[open + 1..close], rest)
+                (metric, labels, rest.trim_start().strip_prefix(':').ok_or_else(|| wrong(no_colon))?)
             }
-            (_, Some(colon)) => (&text[..colon], "", Some(&text[colon + 1..])),
-            _ => (text, "", None),
         };
-        let conditions = conditions
-            .ok_or_else(|| wrong("a colon parts metric and condition, as in `lag: p(99) <= 5s`"))?;
         let mut r#where = IndexMap::new();
         for label in labels.split(',').filter(|label| !label.trim().is_empty()) {
             let (name, value) =
@@ -276,20 +275,8 @@ fn known_name(what: &'static str, name: &str, known: &[String]) -> Result<(), Ru
     Err(unknown(what, name, known.iter().map(String::as_str)))
 }
 
-/// The error for a name that nothing has: the nearest one if it is near, otherwise all.
 fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> RuleError {
-    let known: Vec<&str> = known.collect();
-    let nearest = known
-        .iter()
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .min()
-        .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3);
-    let hint = match nearest {
-        Some((_, candidate)) => format!("did you mean `{candidate}`?"),
-        None if known.is_empty() => "there are none".to_owned(),
-        None => format!("known are {}", known.join(", ")),
-    };
-    RuleError::Unknown { what, name: name.to_owned(), hint }
+    RuleError::Unknown { what, name: name.to_owned(), hint: hint(name, known) }
 }
 
 /// A text or a list of texts.

@@ -1,7 +1,7 @@
 //! Renderers: pure functions from a [`Report`] to bytes. They read nothing else, know no day and no machine, and so
 //! give the same bytes for the same result.
 //!
-//! A new file in the report folder is one module here and one line in [`RENDERERS`].
+//! A new file in the report folder is one module here and one line in `RENDERERS`.
 
 mod human;
 mod json;

@@ -352,4 +352,11 @@ pub const METRICS: &[Metric] = &[
         label: Some(Label::Class),
         source: Source::Lag,
     },
+    total!(
+        believed_falsely,
+        Count,
+        |m: &Metrics| Some(m.believed_falsely),
+        Some(due),
+        "messages that the sender believes delivered and that are not in their chat; rate: share of due"
+    ),
 ];

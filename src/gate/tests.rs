@@ -132,6 +132,11 @@ fn errors_name_the_way_out() {
         "lag p(99) <= 5s",
         "`lag p(99) <= 5s` is not a condition: a colon parts metric and condition, as in `lag: p(99) <= 5s`",
     );
+    check(
+        "lag{class:reply: p(99) <= 5s",
+        "`lag{class:reply: p(99) <= 5s` is not a condition: `{` is not closed; write `lag{class:reply}: p(99) <= 5s`",
+    );
+    check("}{:", "`}{:` is not a condition: `{` is not closed; write `lag{class:reply}: p(99) <= 5s`");
     assert_eq!("lag: p(99) <= baseline * 1.10 + 0.5s".parse::<Rule>(), Err(RuleError::Baseline));
 }
 

@@ -1,5 +1,10 @@
 //! Numbers as people read them. Rounded: what decides is elsewhere.
 
+#![expect(
+    clippy::match_overlapping_arm,
+    reason = "open ranges in rising order read as the thresholds that they are"
+)]
+
 /// Microseconds in about three digits: `35ms`, `1.2s`, `3m12s`, `3h12m`, `2d03h`.
 pub(super) fn lag(us: u64) -> String {
     // Each branch ends where rounding would give the next one's first value.
@@ -37,6 +42,35 @@ pub(super) fn count(number: u64) -> String {
     text
 }
 
+/// As [`count`], from a million on in three digits: `1.53M`.
+pub(super) fn short(number: u64) -> String {
+    match number {
+        ..1_000_000 => count(number),
+        ..9_995_000 => format!("{}.{:02}M", rounded(number, 10_000) / 100, rounded(number, 10_000) % 100),
+        ..99_950_000 => format!("{}M", tenths(number, 1_000_000)),
+        _ => format!("{}M", count(rounded(number, 1_000_000))),
+    }
+}
+
+/// Microseconds to the millisecond, for a value that failed by a hair: `5.003s`, `3h03m (11000s)`.
+pub(super) fn precise_lag(us: u64) -> String {
+    let milliseconds = rounded(us, 1_000);
+    match us {
+        ..1_000_000 => lag(us),
+        ..60_000_000 => format!("{}s", decimal(milliseconds, 3)),
+        _ => format!("{} ({}s)", lag(us), decimal(milliseconds, 3)),
+    }
+}
+
+/// `number` with its last `places` digits after the point, needless zeros left out: `1.001354`.
+pub(super) fn decimal(number: u64, places: u32) -> String {
+    let one = 10_u64.pow(places);
+    let decimals = format!("{:0>width$}", number % one, width = places as usize);
+    let decimals = decimals.trim_end_matches('0');
+    let point = if decimals.is_empty() { "" } else { "." };
+    format!("{}{point}{decimals}", number / one)
+}
+
 /// A part of a whole in per cent. Never rounded to none or to all of it: `<0.01%`, `>99.99%`.
 pub(super) fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
@@ -61,6 +95,9 @@ pub(super) fn share(part: u64, whole: u64) -> String {
 /// Millionths as a ratio with two decimals: `1.05`.
 pub(super) fn ratio(ppm: u64) -> String {
     let hundredths = rounded(ppm, 10_000);
+    if hundredths == 0 && ppm > 0 {
+        return "<0.01".to_owned();
+    }
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
@@ -164,7 +201,17 @@ mod tests {
         assert_eq!(span(93_600_000_000), "1 day 2 h");
         assert_eq!(span(5_445_000_000), "1 h 30 min 45 s");
         assert_eq!(span(250_000), "250 ms");
+        assert_eq!(
+            [999_999, 1_531_822, 42_949_000, 1_234_567_890].map(short),
+            ["999,999", "1.53M", "42.9M", "1,235M"]
+        );
+        assert_eq!(
+            [4_240, 5_003_217, 11_000_000_000].map(precise_lag),
+            ["4.2ms", "5.003s", "3h03m (11000s)"]
+        );
+        assert_eq!(decimal(1_001_354, 6), "1.001354");
         assert_eq!(ratio(1_054_999), "1.05");
+        assert_eq!(ratio(913), "<0.01");
         assert_eq!(elide("single-process-scheduler-with-lanes", 12), "single-proc…");
     }
 }

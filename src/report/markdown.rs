@@ -103,6 +103,9 @@ const GLOSSARY: &[(&str, &str)] = &[
     ("early retries", "calls sent before a `retry_after` that the sender knew of was over."),
     ("calls in penalty", "calls that arrived while the server's penalty ran, those on the wire included."),
     ("spent on dead", "tokens spent on chats that cannot receive."),
+    ("ledger", "due = delivered + dead + expired + dropped + pending + lost; each message counts once."),
+    ("delivered (in per cent)", "of the messages whose chat could receive."),
     ("lost", "neither delivered nor accounted for: believed delivered and not, or gone with a process."),
+    ("believed falsely", "messages that the sender believes delivered and that are not in their chat."),
     ("pending", "in the outbox, on the wire, held by a live worker, or in a queue of the store at the end."),
 ];

@@ -62,10 +62,12 @@ fn late(report: &Report) -> Sheet {
     columns.push(lags("p50\nall", designs, |design| lag_of(design, "p50", |lag| lag.p50)));
     columns.push(lags("p99\nall", designs, |design| lag_of(design, "p99", |lag| lag.p99)));
     columns.push(lags("max\nall", designs, |design| lag_of(design, "max", |lag| lag.max)));
-    let undelivered = |m: &Metrics| m.due - m.delivered.min(m.due);
-    let tones = relative(designs.iter().map(|design| Some(undelivered(&design.metrics))));
-    let delivered = designs.iter().zip(tones).map(|(design, tone)| Cell {
-        text: human::share(design.metrics.delivered, design.metrics.due),
+    // Of what could be delivered: nobody can do better than 100 %.
+    let deliverable = |m: &Metrics| m.due.saturating_sub(m.dead);
+    let missing = |m: &Metrics| deliverable(m).saturating_sub(m.delivered);
+    let tones = relative(designs.iter().map(|design| Some(missing(&design.metrics))));
+    let delivered = designs.iter().zip(tones).map(|(Outcome { metrics, .. }, tone)| Cell {
+        text: human::share(metrics.delivered, deliverable(metrics)),
         tone,
     });
     columns.push(Column { head: "deliv-\nered".to_owned(), cells: delivered.collect(), optional: false });
@@ -92,8 +94,9 @@ fn spent(report: &Report) -> Sheet {
         columns.push(Column { optional: true, ..counts(head, designs, relative, refusals) });
     }
     columns.push(counts("early\nretries", designs, relative, |m| Some(m.early_retries)));
-    columns.push(counts("calls in\npenalty", designs, relative, |m| Some(m.calls_in_penalty)));
-    columns.push(counts("spent on\ndead", designs, relative, |m| Some(m.spent_on_dead)));
+    let in_penalty = counts("in\npenalty", designs, relative, |m| Some(m.calls_in_penalty));
+    columns.push(Column { optional: true, ..in_penalty });
+    columns.push(counts("spent\non dead", designs, relative, |m| Some(m.spent_on_dead)));
     columns.push(counts("longest\nqueue", designs, relative, |m| Some(m.queue_depth_max)));
     Sheet { title: "what the budget was spent on", columns }
 }
@@ -114,15 +117,13 @@ fn became(report: &Report) -> Sheet {
         counts("\nlost", designs, absolute, |m| Some(m.lost)),
         counts("dupli-\ncated", designs, absolute, |m| Some(m.duplicated)),
         Column { optional: true, ..counts("out of\norder", designs, absolute, |m| Some(m.reordered)) },
+        counts("believed\nfalsely", designs, absolute, |m| Some(m.believed_falsely)),
         Column {
             optional: true,
             ..counts("believed\ndelivered", designs, plain, |m| Some(m.believed_delivered))
         },
     ];
-    Sheet {
-        title: "what became of the messages (due = delivered + dead + expired + dropped + pending + lost)",
-        columns,
-    }
+    Sheet { title: "what became of the messages", columns }
 }
 
 /// Every class of any design, in the scenario's order.
@@ -176,7 +177,7 @@ fn counts<I: IntoIterator<Item = Tone>>(
 ) -> Column {
     let values: Vec<_> = designs.iter().map(|design| read(&design.metrics)).collect();
     let cells = values.iter().zip(tones(values.clone().into_iter())).map(|(value, tone)| Cell {
-        text: value.map_or_else(|| "-".to_owned(), human::count),
+        text: value.map_or_else(|| "-".to_owned(), human::short),
         tone: if *value == Some(0) && tone != Tone::Good { Tone::Faint } else { tone },
     });
     Column { head: head.into(), cells: cells.collect(), optional: false }

@@ -100,6 +100,9 @@ fn lines_of(columns: &[&Column], names: &[String], paint: &Paint) -> Vec<String>
         let cells = cells.map(|cell| right(paint.with(style(cell.tone), &cell.text)));
         table.add_row([Cell::new(name)].into_iter().chain(cells));
     }
+    for column in table.column_iter_mut() {
+        column.set_padding((1, 0));
+    }
     table.lines().map(|line| line.trim_end().to_owned()).collect()
 }
 

@@ -5,7 +5,7 @@ use crate::outcome::{Report, Verdict};
 
 use super::human;
 
-/// What was measured, in the metric's unit: `7.1s`, `≥3h12m`, `1.50%`, `nothing`.
+/// What was measured, in the metric's unit, to the digit that decides: `7.102s`, `≥3h12m (11520s)`, `0.1353%`.
 pub(super) fn measured(report: &Report, verdict: &Verdict) -> String {
     let Some(value) = verdict.measured else { return "no samples".to_owned() };
     let ratio = Metric::named(&verdict.metric).is_ok_and(|metric| metric.unit == Unit::Ratio);
@@ -13,10 +13,10 @@ pub(super) fn measured(report: &Report, verdict: &Verdict) -> String {
         "us" => {
             let design = report.designs.iter().find(|design| design.name == verdict.design);
             let lower_bound = design.is_some_and(|design| gate::is_lower_bound(verdict, design));
-            human::bounded_lag(Some(value), lower_bound)
+            format!("{}{}", if lower_bound { "≥" } else { "" }, human::precise_lag(value))
         }
-        "ppm" if ratio => human::ratio(value),
-        "ppm" => human::share(value, 1_000_000),
+        "ppm" if ratio => human::decimal(value, 6),
+        "ppm" => format!("{}%", human::decimal(value, 4)),
         _ => human::count(value),
     }
 }

@@ -18,9 +18,7 @@ fn the_table_answers_in_one_glance() {
 fn a_narrow_table_says_what_it_left_out() {
     let text = report::table(&small(), false, 72);
     assert!(
-        text.lines()
-            .filter(|line| !line.contains("reproduce"))
-            .all(|line| line.chars().count() <= 72 || line.starts_with("what became")),
+        text.lines().filter(|line| !line.contains("reproduce")).all(|line| line.chars().count() <= 72),
         "{text}"
     );
     assert!(text.contains("no room for: "), "{text}");
@@ -30,7 +28,7 @@ fn a_narrow_table_says_what_it_left_out() {
 fn colours_only_repeat_what_the_text_says() {
     let coloured = report::table(&small(), true, 100);
     assert!(coloured.contains("\u{1b}[31m"), "{coloured}");
-    let mut plain = coloured.clone();
+    let mut plain = coloured;
     while let Some(at) = plain.find('\u{1b}') {
         let end = at + plain[at..].find('m').expect("a code ends");
         plain.replace_range(at..=end, "");
@@ -159,6 +157,7 @@ fn small() -> Report {
         reordered: 340,
         believed_delivered: 303_000,
         believed_unknown: 0,
+        believed_falsely: 1_256,
         requests: 1_240_000,
         calls_in_penalty: 410_200,
         early_retries: 402_118,

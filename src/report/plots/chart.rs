@@ -28,15 +28,44 @@ pub(super) struct Sample {
     pub(super) lower_bound: bool,
 }
 
+/// Which of the samples in a column of the picture the line goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Through {
+    /// The middle one; a veil spans all of them.
+    Middle,
+    /// The largest, as in a series whose points are maxima already.
+    Largest,
+}
+
+/// The samples in one column of the picture, at least one.
+struct Column {
+    left: f64,
+    samples: Vec<(Point, bool)>,
+}
+
+impl Column {
+    fn pick(&self, through: Through) -> (Point, bool) {
+        let at = match through {
+            Through::Middle => self.samples.len() / 2,
+            Through::Largest => self.samples.len() - 1,
+        };
+        let ((_, y), lower_bound) = self.samples[at];
+        match self.samples.as_slice() {
+            [(point, _)] => (*point, lower_bound),
+            _ => ((self.left + COLUMN / 2.0, y), lower_bound),
+        }
+    }
+}
+
 /// The picture with its title, what it is of, and a legend of `notes`, one per design.
 pub(super) fn picture(report: &Report, title: &str, subtitle: &str, notes: &[String]) -> Picture {
     let scenario = &report.scenario;
-    let mut picture = Picture { title: format!("{title}: {}", scenario.name), shapes: Vec::new() };
+    let mut picture = Picture::new(format!("{title}: {}", scenario.name));
     picture.bold(title, (LEFT_EDGE, 44.0), 34.0, BLACK);
     let of = format!("{}, profile {}, seed {}. {subtitle}", scenario.name, scenario.profile, report.seed);
     picture.text(of, (LEFT_EDGE, 86.0), 22.0, GREY, Anchor::Left);
     // Legends of many designs are set closer.
-    let pitch = (700.0 / report.designs.len().max(1) as f64).min(84.0);
+    let pitch = (700.0 / report.designs.len().max(1) as f64).min(100.0);
     for (index, (design, note)) in report.designs.iter().zip(notes).enumerate() {
         let (look, y) = (look(index), TOP + 16.0 + index as f64 * pitch);
         picture.line(vec![(LEGEND, y), (LEGEND + 36.0, y)], look.ink, 4.0);
@@ -91,38 +120,71 @@ impl Panel<'_> {
         (across, self.bottom - self.y.position(y) * (self.bottom - self.top))
     }
 
-    /// A line through the samples: gaps stay gaps, lower bounds are lighter and dashed, and a few marks tell designs
-    /// apart without their colour.
-    pub(super) fn series(&self, picture: &mut Picture, look: Look, samples: impl Iterator<Item = Sample>) {
-        let mut runs: Vec<(bool, Vec<Point>)> = Vec::new();
-        let mut gap = true;
-        for sample in samples {
-            let Some(y) = sample.y else {
-                gap = true;
-                continue;
-            };
-            let point = self.place(sample.x, y);
-            match runs.last_mut() {
-                Some((lower_bound, points)) if !gap && *lower_bound == sample.lower_bound => {
-                    points.push(point)
-                }
-                Some((_, points)) if !gap => {
-                    let joint = points[points.len() - 1];
-                    runs.push((sample.lower_bound, vec![joint, point]));
-                }
-                _ => runs.push((sample.lower_bound, vec![point])),
+    /// Samples as a line: gaps stay gaps, lower bounds are lighter and dashed, and a few marks tell designs apart
+    /// without their colour. Where several samples share a column of the picture, the line goes through one of them,
+    /// as `through` says.
+    pub(super) fn series(
+        &self,
+        picture: &mut Picture,
+        look: Look,
+        through: Through,
+        samples: impl Iterator<Item = Sample>,
+    ) {
+        let runs = self.columns(samples);
+        if through == Through::Middle {
+            for column in runs.iter().flatten().filter(|column| column.samples.len() > 1) {
+                let (low, high) = (column.samples[0].0.1, column.samples[column.samples.len() - 1].0.1);
+                picture.veil((column.left, high - 0.5), (column.left + COLUMN, low + 0.5), look.ink);
             }
-            gap = false;
         }
-        for (lower_bound, points) in &runs {
-            match (points.as_slice(), lower_bound) {
+        for run in &runs {
+            let points: Vec<(Point, bool)> = run.iter().map(|column| column.pick(through)).collect();
+            if let [((x, y), _)] = points.as_slice() {
                 // A sample between two gaps.
-                ([(x, y)], _) => picture.line(vec![(x - 1.5, *y), (x + 1.5, *y)], look.ink, 3.0),
-                (points, true) => picture.dashed(points, look.ink.lighter(0.65), 2.5, (9.0, 6.0)),
-                (points, false) => picture.line(points.to_vec(), look.ink, 2.0),
+                picture.line(vec![(x - 1.5, *y), (x + 1.5, *y)], look.ink, 3.0);
+            }
+            // Stretches of segments of one kind: those that touch a lower bound, and the others.
+            let kinds: Vec<bool> = points.windows(2).map(|pair| pair[0].1 || pair[1].1).collect();
+            let mut start = 0;
+            for kind in kinds.chunk_by(bool::eq) {
+                let stretch: Vec<Point> =
+                    points[start..=start + kind.len()].iter().map(|(point, _)| *point).collect();
+                if kind[0] {
+                    picture.dashed(&stretch, look.ink.lighter(0.65), 2.5, (9.0, 6.0));
+                } else {
+                    picture.line(stretch, look.ink, 2.0);
+                }
+                start += kind.len();
             }
         }
-        self.marks(picture, look, runs.iter().flat_map(|(_, points)| points.iter().copied()));
+        self.marks(picture, look, runs.iter().flatten().map(|column| column.pick(through).0));
+    }
+
+    /// The samples by column of the picture, parted at gaps; those of a column from the least to the largest. Few
+    /// samples have a column each.
+    fn columns(&self, samples: impl Iterator<Item = Sample>) -> Vec<Vec<Column>> {
+        let samples: Vec<_> = samples.collect();
+        let crowded = samples.len() as f64 * COLUMN > 2.0 * (RIGHT - LEFT);
+        let mut runs = Vec::new();
+        for run in samples.split(|sample| sample.y.is_none()).filter(|run| !run.is_empty()) {
+            let mut columns: Vec<Column> = Vec::new();
+            for sample in run {
+                let point = self.place(sample.x, sample.y.expect("runs are parted at gaps"));
+                let left = LEFT + ((point.0 - LEFT) / COLUMN).floor() * COLUMN;
+                match columns.last_mut() {
+                    Some(column) if crowded && column.left == left => {
+                        column.samples.push((point, sample.lower_bound))
+                    }
+                    _ => columns.push(Column { left, samples: vec![(point, sample.lower_bound)] }),
+                }
+            }
+            for column in &mut columns {
+                // Down is larger on the canvas.
+                column.samples.sort_by(|(one, _), (other, _)| other.1.total_cmp(&one.1));
+            }
+            runs.push(columns);
+        }
+        runs
     }
 
     /// Marks on samples, some way apart; each design begins elsewhere.
@@ -147,6 +209,8 @@ const LEGEND: f64 = WIDTH - 300.0;
 pub(super) const TOP: f64 = 158.0;
 /// See [`TOP`].
 pub(super) const BOTTOM: f64 = 815.0;
+/// The width of a column; whole units, so that veils have no seams.
+const COLUMN: f64 = 5.0;
 const MARK_PITCH: f64 = 210.0;
 
 const BLACK: Ink = Ink(34, 34, 34);
@@ -164,3 +228,39 @@ const INKS: [Ink; 7] = [
     Ink(86, 180, 233),
     Ink(0, 0, 0),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::picture::Shape;
+    use super::*;
+
+    /// How many points each line has, of a series with these values and lower bounds.
+    fn lines(samples: &[(Option<u32>, bool)]) -> Vec<usize> {
+        let (x, y) = (Axis::time(10_000_000), Axis::count(10));
+        let panel = Panel { x: &x, y: &y, top: TOP, bottom: BOTTOM };
+        let mut picture = Picture::new(String::new());
+        let samples = samples.iter().enumerate().map(|(index, (y, lower_bound))| Sample {
+            x: index as f64 * 1e6,
+            y: y.map(f64::from),
+            lower_bound: *lower_bound,
+        });
+        panel.series(&mut picture, look(0), Through::Largest, samples);
+        let line = |shape: &Shape| match shape {
+            Shape::Line { points, ink, .. } if *ink == look(0).ink => Some(points.len()),
+            _ => None,
+        };
+        picture.shapes.iter().filter_map(line).collect()
+    }
+
+    #[test]
+    fn a_gap_parts_a_line_and_a_lone_sample_shows() {
+        let (some, none) = ((Some(3), false), (None, false));
+        assert_eq!(lines(&[some, some, some, none, some, some, none, some]), [3, 2, 2]);
+    }
+
+    #[test]
+    fn no_solid_line_touches_a_lower_bound() {
+        let (exact, bound) = ((Some(3), false), (Some(9), true));
+        assert_eq!(lines(&[exact, exact, bound, exact, exact, exact, bound]), [2, 3]);
+    }
+}

@@ -4,7 +4,7 @@ use crate::outcome::{Outcome, Report};
 
 use super::super::{human, sheet};
 use super::axis::Axis;
-use super::chart::{self, BOTTOM, GREY, Panel, Sample, TOP};
+use super::chart::{self, BOTTOM, GREY, Panel, Sample, TOP, Through};
 use super::picture::{Anchor, Picture};
 
 pub(super) fn budget_utilisation(report: &Report, title: &'static str) -> Picture {
@@ -12,14 +12,14 @@ pub(super) fn budget_utilisation(report: &Report, title: &'static str) -> Pictur
         Some(ppm) => format!("{} over the run", human::share(ppm, 1_000_000)),
         None => "no token-wide limit".to_owned(),
     });
-    let subtitle = format!("Tokens taken per token available, each {}.", step(report));
+    let subtitle = format!("Tokens taken per token available. {}", points(report, Through::Middle));
     let mut picture = chart::picture(report, title, &subtitle, &notes);
     let panel = Panel { x: &time(report), y: &Axis::share(), top: TOP, bottom: BOTTOM };
     panel.frame(&mut picture, "budget used", true);
     panel.x_title(&mut picture, TIME);
     for (look, design) in chart::worst_first(report) {
         let values = design.series.budget_utilisation_ppm.iter().copied();
-        panel.series(&mut picture, look, samples(design, values));
+        panel.series(&mut picture, look, Through::Middle, samples(design, values));
     }
     picture
 }
@@ -29,9 +29,9 @@ pub(super) fn lag_p99(report: &Report, title: &'static str) -> Picture {
         let (p99, max) =
             (sheet::lag_of(design, "p99", |lag| lag.p99), sheet::lag_of(design, "max", |lag| lag.max));
         let [p99, max] = [p99, max].map(|(us, lower_bound)| human::bounded_lag(us, lower_bound));
-        format!("p99 {p99}, max {max}")
+        format!("p99 {p99}\nmax {max}")
     });
-    let subtitle = format!("p99 of each {}; dashed: not delivered by the end, a lower bound.", step(report));
+    let subtitle = points(report, Through::Largest) + " Dashed: never delivered, a lower bound.";
     let mut picture = chart::picture(report, title, &subtitle, &notes);
     let values = report.designs.iter().flat_map(|design| design.series.lag_p99_us.iter().copied().flatten());
     let panel = Panel { x: &time(report), y: &Axis::lag(values), top: TOP, bottom: BOTTOM };
@@ -52,13 +52,17 @@ pub(super) fn lag_p99(report: &Report, title: &'static str) -> Picture {
         });
         let samples: Vec<_> = samples.collect();
         censored |= samples.iter().any(|sample| sample.lower_bound);
-        panel.series(&mut picture, look, samples.into_iter());
+        panel.series(&mut picture, look, Through::Largest, samples.into_iter());
     }
     if censored {
         let ages = (0..=400).map(|k| horizon as f64 * f64::from(k) / 400.0);
         let ages: Vec<_> = ages.filter(|due| panel.y.contains(horizon as f64 - due)).collect();
         let curve: Vec<_> = ages.iter().map(|due| panel.place(*due, horizon as f64 - due)).collect();
-        picture.dashed(&curve, GREY, 1.0, (3.0, 5.0));
+        picture.dashed(&curve, GREY, 1.5, (3.0, 5.0));
+        // It falls, so there is room above it to the right.
+        if let Some((x, y)) = curve.get(curve.len() * 3 / 5) {
+            picture.text("age at the end of the run", (x + 10.0, y - 14.0), 18.0, GREY, Anchor::Left);
+        }
     }
     picture
 }
@@ -89,7 +93,7 @@ pub(super) fn lag_distribution(report: &Report, title: &'static str) -> Picture 
             y: Some(*us as f64),
             lower_bound: distribution.lower_bound_from_ppm.is_some_and(|from| *ppm >= from),
         });
-        panel.series(&mut picture, look, samples);
+        panel.series(&mut picture, look, Through::Largest, samples);
     }
     picture
 }
@@ -101,7 +105,7 @@ pub(super) fn throttled(report: &Report, title: &'static str) -> Picture {
         let share = human::share(refused, design.metrics.requests);
         format!("{} refused\n{share} of its calls", human::count(refused))
     });
-    let subtitle = format!("Refusals each {}.", step(report));
+    let subtitle = points(report, Through::Largest);
     let mut picture = chart::picture(report, title, &subtitle, &notes);
     let refused = |limit: &str| {
         let series = report.designs.iter().filter_map(|design| design.series.throttled.get(limit));
@@ -116,13 +120,13 @@ pub(super) fn throttled(report: &Report, title: &'static str) -> Picture {
         let bottom = top + room + gap / limits.len() as f64 - gap;
         let last = index + 1 == limits.len();
         let panel = Panel { x: &x, y: &Axis::count(refused(limit)), top, bottom };
-        panel.frame(&mut picture, &format!("refused by the limit `{limit}`"), last);
+        panel.frame(&mut picture, &format!("refused by limit: {limit}"), last);
         if last {
             panel.x_title(&mut picture, TIME);
         }
         for (look, design) in chart::worst_first(report) {
             let values = design.series.throttled.get(*limit).into_iter().flatten().map(|calls| Some(*calls));
-            panel.series(&mut picture, look, samples(design, values));
+            panel.series(&mut picture, look, Through::Largest, samples(design, values));
         }
     }
     if limits.is_empty() {
@@ -142,7 +146,7 @@ pub(super) fn throttled(report: &Report, title: &'static str) -> Picture {
 
 pub(super) fn queue_depth(report: &Report, title: &'static str) -> Picture {
     let notes = notes(report, |design| format!("longest {}", human::count(design.metrics.queue_depth_max)));
-    let subtitle = format!("Largest number of messages waiting for one chat, each {}.", step(report));
+    let subtitle = points(report, Through::Largest);
     let mut picture = chart::picture(report, title, &subtitle, &notes);
     let largest =
         report.designs.iter().flat_map(|design| design.series.queue_depth_max.iter().copied()).max();
@@ -151,7 +155,7 @@ pub(super) fn queue_depth(report: &Report, title: &'static str) -> Picture {
     panel.x_title(&mut picture, TIME);
     for (look, design) in chart::worst_first(report) {
         let values = design.series.queue_depth_max.iter().map(|depth| Some(*depth));
-        panel.series(&mut picture, look, samples(design, values));
+        panel.series(&mut picture, look, Through::Largest, samples(design, values));
     }
     picture
 }
@@ -164,9 +168,13 @@ fn time(report: &Report) -> Axis {
     Axis::time(report.scenario.horizon_us)
 }
 
-/// The width of a point in words: `1 min`.
-fn step(report: &Report) -> String {
-    human::span(report.designs.first().map_or(0, |design| design.series.step_us))
+/// What a point is and which of them are drawn.
+fn points(report: &Report, through: Through) -> String {
+    let step = human::span(report.designs.first().map_or(0, |design| design.series.step_us));
+    match through {
+        Through::Middle => format!("A point is {step}; a veil spans neighbours, the line is the middle one."),
+        Through::Largest => format!("A point is {step}; of close neighbours the largest is drawn."),
+    }
 }
 
 /// A series over time; a point stands in the middle of its window.

@@ -11,7 +11,7 @@ pub(super) fn svg(picture: &Picture) -> String {
     let mut text = String::new();
     {
         let backend = SVGBackend::with_string(&mut text, (WIDTH as u32, HEIGHT as u32));
-        paint(picture, backend, Lines::Whole, 1.0);
+        paint(picture, backend, Target::Svg, 1.0);
     }
     // What plotters has no words for: joins without spikes, and a title for those who cannot see it.
     let title = picture.title.replace('&', "&amp;").replace('<', "&lt;");
@@ -30,7 +30,7 @@ pub(super) fn png(picture: &Picture) -> Vec<u8> {
     paint(
         picture,
         BitMapBackend::with_buffer(&mut fine, (width as u32 * 2, height as u32 * 2)),
-        Lines::BySegment,
+        Target::Bitmap,
         2.0,
     );
     let mut pixels = Vec::with_capacity(width * height * 3);
@@ -51,15 +51,16 @@ pub(super) fn png(picture: &Picture) -> Vec<u8> {
     bytes
 }
 
-/// How lines are handed to the backend.
+/// What differs between the backends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lines {
-    Whole,
-    /// The bitmap backend turns a whole line into one polygon, which gets spikes at sharp angles.
-    BySegment,
+enum Target {
+    Svg,
+    /// It turns a whole line into one polygon, which gets spikes at sharp angles, so it gets segments; and it sets
+    /// text a fifth of its size too high.
+    Bitmap,
 }
 
-fn paint<B: DrawingBackend>(picture: &Picture, backend: B, lines: Lines, scale: f64) {
+fn paint<B: DrawingBackend>(picture: &Picture, backend: B, target: Target, scale: f64) {
     let fonts = [(FontStyle::Normal, REGULAR), (FontStyle::Bold, BOLD)];
     for (style, bytes) in fonts {
         assert!(register_font(FAMILY, style, bytes).is_ok(), "the fonts that come with us are fonts");
@@ -69,23 +70,23 @@ fn paint<B: DrawingBackend>(picture: &Picture, backend: B, lines: Lines, scale: 
     let colour = |Ink(red, green, blue)| RGBColor(red, green, blue);
     let painted = || -> Result<(), DrawingAreaErrorKind<B::ErrorType>> {
         area.fill(&WHITE)?;
-        for shape in &picture.shapes {
+        for shape in picture.shapes.iter().chain(&picture.marks) {
             match shape {
                 Shape::Line { points, ink, width } => {
                     let style = colour(*ink).stroke_width((width * scale).round().max(1.0) as u32);
                     let points: Vec<_> = points.iter().copied().map(place).collect();
-                    match lines {
-                        Lines::Whole => area.draw(&PathElement::new(points, style))?,
-                        Lines::BySegment => {
+                    match target {
+                        Target::Svg => area.draw(&PathElement::new(points, style))?,
+                        Target::Bitmap => {
                             for pair in points.windows(2).filter(|pair| pair[0] != pair[1]) {
                                 area.draw(&PathElement::new(pair.to_vec(), style))?;
                             }
                         }
                     }
                 }
-                Shape::Fill { points, ink } => {
+                Shape::Fill { points, ink, opacity } => {
                     let points: Vec<_> = points.iter().copied().map(place).collect();
-                    area.draw(&Polygon::new(points, colour(*ink).filled()))?;
+                    area.draw(&Polygon::new(points, colour(*ink).mix(*opacity).filled()))?;
                 }
                 Shape::Text { text, at, size, ink, bold, anchor } => {
                     let weight = if *bold { FontStyle::Bold } else { FontStyle::Normal };
@@ -97,7 +98,8 @@ fn paint<B: DrawingBackend>(picture: &Picture, backend: B, lines: Lines, scale: 
                     };
                     let ink = colour(*ink);
                     let style = TextStyle::from(font).color(&ink).pos(Pos::new(across, VPos::Center));
-                    area.draw(&Text::new(text.as_str(), place(*at), style))?;
+                    let lower = if target == Target::Bitmap { size * 0.2 } else { 0.0 };
+                    area.draw(&Text::new(text.as_str(), place((at.0, at.1 + lower)), style))?;
                 }
             }
         }

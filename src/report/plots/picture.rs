@@ -16,7 +16,7 @@ pub(super) struct Ink(pub(super) u8, pub(super) u8, pub(super) u8);
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shape {
     Line { points: Vec<Point>, ink: Ink, width: f64 },
-    Fill { points: Vec<Point>, ink: Ink },
+    Fill { points: Vec<Point>, ink: Ink, opacity: f64 },
     Text { text: String, at: Point, size: f64, ink: Ink, bold: bool, anchor: Anchor },
 }
 
@@ -34,6 +34,8 @@ pub(super) struct Picture {
     /// What it shows, for those who cannot see it.
     pub(super) title: String,
     pub(super) shapes: Vec<Shape>,
+    /// Painted over the shapes.
+    pub(super) marks: Vec<Shape>,
 }
 
 impl Ink {
@@ -45,6 +47,16 @@ impl Ink {
 }
 
 impl Picture {
+    pub(super) fn new(title: String) -> Self {
+        Self { title, shapes: Vec::new(), marks: Vec::new() }
+    }
+
+    /// A box that lets through what is under it.
+    pub(super) fn veil(&mut self, (left, top): Point, (right, bottom): Point, ink: Ink) {
+        let points = vec![(left, top), (right, top), (right, bottom), (left, bottom)];
+        self.shapes.push(Shape::Fill { points, ink, opacity: 0.25 });
+    }
+
     pub(super) fn line(&mut self, points: Vec<Point>, ink: Ink, width: f64) {
         if points.len() > 1 {
             self.shapes.push(Shape::Line { points, ink, width });
@@ -100,7 +112,7 @@ impl Picture {
                 let angle = (f64::from(k) * 360.0 / f64::from(corners) + turn).to_radians();
                 (x + radius * angle.cos(), y + radius * angle.sin())
             };
-            self.shapes.push(Shape::Fill { points: (0..corners).map(corner).collect(), ink });
+            self.marks.push(Shape::Fill { points: (0..corners).map(corner).collect(), ink, opacity: 1.0 });
         }
     }
 }
@@ -111,7 +123,7 @@ mod tests {
 
     #[test]
     fn dashes_follow_the_line_around_corners() {
-        let mut picture = Picture { title: String::new(), shapes: Vec::new() };
+        let mut picture = Picture::new(String::new());
         picture.dashed(&[(0.0, 0.0), (4.0, 0.0), (4.0, 10.0)], Ink(0, 0, 0), 1.0, (6.0, 2.0));
         let lines: Vec<_> = picture
             .shapes
