@@ -47,7 +47,7 @@ pub(super) struct Settings {
 
 /// `[chats]`: the declared chats. Workloads may bring more.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table [chats]")]
 pub(super) struct Chats {
     /// How many there are.
     pub(super) count: Count,
@@ -84,7 +84,7 @@ impl Chats {
 /// The defaults are guesses between single reports of 50 to 100 ms; nobody has published percentiles
 /// (docs/scenario.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table [wire]")]
 pub struct Wire {
     /// The median call time (request leg plus reply leg).
     pub median: Duration,
@@ -106,7 +106,7 @@ impl Default for Wire {
 
 /// `[store]`: what the processes of a design share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table [store]")]
 pub struct Store {
     /// What a call to it takes.
     pub round_trip: Duration,
