@@ -112,7 +112,9 @@ pub enum RuleError {
         why: &'static str,
     },
     /// The saved result to compare with.
-    #[error("`{RESERVED}` is reserved for saved results and not available yet; compare with a design of the scenario, as in `p(99) <= 0.1 * naive-loop`")]
+    #[error(
+        "`{RESERVED}` is reserved for saved results and not available yet; compare with a design of the scenario, as in `p(99) <= 0.1 * naive-loop`"
+    )]
     Baseline,
     /// Nothing to hold against.
     #[error("`expect` is empty; write a condition, as in `p(99) <= 5s`")]
@@ -204,7 +206,8 @@ impl TryFrom<Written> for Rule {
         if written.expect.is_empty() {
             return Err(RuleError::Empty);
         }
-        let conditions = written.expect.iter().map(|text| Condition::parse(text, metric)).collect::<Result<_, _>>()?;
+        let conditions =
+            written.expect.iter().map(|text| Condition::parse(text, metric)).collect::<Result<_, _>>()?;
         Ok(Self { metric, r#where: written.r#where, designs: written.design, conditions })
     }
 }
@@ -217,14 +220,17 @@ impl FromStr for Rule {
         let wrong = |why| RuleError::Syntax { text: text.to_owned(), why };
         let (metric, labels, conditions) = match (text.find('{'), text.find(':')) {
             (Some(open), Some(colon)) if open < colon => {
-                let close = text.find('}').ok_or_else(|| wrong("`{` is not closed; write `lag{class:reply}: p(99) <= 5s`"))?;
+                let close = text
+                    .find('}')
+                    .ok_or_else(|| wrong("`{` is not closed; write `lag{class:reply}: p(99) <= 5s`"))?;
                 let rest = text[close + 1..].trim_start().strip_prefix(':');
                 (&text[..open], &text[open + 1..close], rest)
             }
             (_, Some(colon)) => (&text[..colon], "", Some(&text[colon + 1..])),
             _ => (text, "", None),
         };
-        let conditions = conditions.ok_or_else(|| wrong("a colon parts metric and condition, as in `lag: p(99) <= 5s`"))?;
+        let conditions = conditions
+            .ok_or_else(|| wrong("a colon parts metric and condition, as in `lag: p(99) <= 5s`"))?;
         let mut r#where = IndexMap::new();
         for label in labels.split(',').filter(|label| !label.trim().is_empty()) {
             let (name, value) =
@@ -238,6 +244,20 @@ impl FromStr for Rule {
             expect: conditions.split(',').map(str::to_owned).collect(),
         })
     }
+}
+
+/// Whether what `verdict` measured in `outcome` may in truth be larger.
+pub fn is_lower_bound(verdict: &Verdict, outcome: &Outcome) -> bool {
+    let written = Written {
+        metric: verdict.metric.clone(),
+        r#where: verdict.r#where.clone(),
+        design: Vec::new(),
+        expect: vec![verdict.expect.clone()],
+    };
+    Rule::try_from(written)
+        .ok()
+        .and_then(|rule| rule.measure(&rule.conditions[0], outcome))
+        .is_some_and(|measured| measured.lower_bound)
 }
 
 /// What a verdict is about, as it is written on a line: `lag{class:reply}`.

@@ -1,1 +1,44 @@
-//! To come.
+//! Renderers: pure functions from a [`Report`] to bytes. They read nothing else, know no day and no machine, and so
+//! give the same bytes for the same result.
+//!
+//! A new file in the report folder is one module here and one line in [`RENDERERS`].
+
+mod human;
+mod json;
+mod markdown;
+mod plots;
+mod sheet;
+mod table;
+mod verdicts;
+
+use crate::outcome::Report;
+
+pub use json::json;
+pub use markdown::markdown;
+pub use plots::{Plot, plots};
+pub use table::table;
+
+/// A file of the report folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name in the folder.
+    pub name: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+}
+
+/// Everything that the report folder holds.
+pub fn files(report: &Report) -> Vec<File> {
+    RENDERERS.iter().flat_map(|render| render(report)).collect()
+}
+
+fn text(name: &str, text: String) -> Vec<File> {
+    vec![File { name: name.to_owned(), bytes: text.into_bytes() }]
+}
+
+/// What each renderer puts into the folder.
+const RENDERERS: &[fn(&Report) -> Vec<File>] = &[
+    |report| text("report.json", json(report)),
+    |report| text("report.md", markdown(report)),
+    |report| plots(report).into_iter().flat_map(Plot::into_files).collect(),
+];

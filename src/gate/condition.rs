@@ -165,7 +165,9 @@ impl Condition {
         // A lower bound may in truth be any larger value, so it proves only what larger values prove as well.
         let (larger, smaller) = (!reference.lower_bound, !measured.lower_bound);
         match (self.operator, left.cmp(&right)) {
-            (Operator::AtMost, Ordering::Less | Ordering::Equal) | (Operator::Below, Ordering::Less) => smaller,
+            (Operator::AtMost, Ordering::Less | Ordering::Equal) | (Operator::Below, Ordering::Less) => {
+                smaller
+            }
             (Operator::AtLeast, Ordering::Greater | Ordering::Equal)
             | (Operator::Above, Ordering::Greater) => larger,
             (Operator::Equal, Ordering::Equal) => larger && smaller,
@@ -207,7 +209,11 @@ impl Aggregate {
             let names: Vec<_> =
                 known.iter().map(|name| if name.is_empty() { "its plain value" } else { name }).collect();
             let aggregate = if name.is_empty() { "plain value" } else { name };
-            RuleError::Aggregate { metric: metric.name, aggregate: aggregate.to_owned(), known: names.join(", ") }
+            RuleError::Aggregate {
+                metric: metric.name,
+                aggregate: aggregate.to_owned(),
+                known: names.join(", "),
+            }
         })
     }
 }
@@ -236,9 +242,7 @@ impl Bound {
         let split = text.split_once('+').map(|(term, by)| (term, Sign::Plus, by)).or(minus);
         let (term, offset) = match split {
             None => (text, None),
-            Some((term, sign, by)) => {
-                (term.trim(), Some((sign, Quantity::parse(by, unit)?)))
-            }
+            Some((term, sign, by)) => (term.trim(), Some((sign, Quantity::parse(by, unit)?))),
         };
         let (factor, name) = match term.split_once('*').map(|(a, b)| (a.trim(), b.trim())) {
             None if term.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
@@ -306,8 +310,9 @@ impl Quantity {
                 }
                 ppm
             }
-            Unit::Ratio => millionths(text)
-                .ok_or_else(|| wrong(format!("`{text}` is not a ratio; write a plain number, as in `1.05`")))?,
+            Unit::Ratio => millionths(text).ok_or_else(|| {
+                wrong(format!("`{text}` is not a ratio; write a plain number, as in `1.05`"))
+            })?,
         };
         Ok(Self { millionths, unit })
     }

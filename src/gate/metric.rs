@@ -94,7 +94,12 @@ impl Metric {
     }
 
     /// `None` without samples.
-    pub(super) fn measure(&self, outcome: &Outcome, aggregate: Aggregate, label: Option<&str>) -> Option<Measured> {
+    pub(super) fn measure(
+        &self,
+        outcome: &Outcome,
+        aggregate: Aggregate,
+        label: Option<&str>,
+    ) -> Option<Measured> {
         let whole = |numerator| Measured { numerator, denominator: 1, lower_bound: false };
         match self.source {
             Source::Lag => {
@@ -175,7 +180,9 @@ fn quantile(lag: &Lag, aggregate: Aggregate) -> (&'static str, Option<u64>) {
         Aggregate::P99 => ("p99", lag.p99),
         Aggregate::P999 => ("p999", lag.p999),
         Aggregate::Max => ("max", lag.max),
-        Aggregate::Value | Aggregate::Rate => unreachable!("conditions are checked against their metric's aggregates"),
+        Aggregate::Value | Aggregate::Rate => {
+            unreachable!("conditions are checked against their metric's aggregates")
+        }
     }
 }
 
@@ -265,19 +272,79 @@ pub const METRICS: &[Metric] = &[
     ledger!(dropped, "messages given up for another reason; rate: share of due"),
     ledger!(pending, "messages still under way at the end of the run; rate: share of due"),
     ledger!(lost, "messages gone: believed delivered and not, or lost with a process; rate: share of due"),
-    total!(duplicated, Count, |m: &Metrics| Some(m.duplicated), Some(due), "deliveries beyond a message's first; rate: per due"),
-    total!(reordered, Count, |m: &Metrics| Some(m.reordered), Some(due), "messages delivered after a later one of their chat; rate: share of due"),
-    total!(believed_delivered, Count, |m: &Metrics| Some(m.believed_delivered), Some(due), "messages that the sender believes delivered; rate: share of due"),
-    total!(believed_unknown, Count, |m: &Metrics| Some(m.believed_unknown), Some(due), "messages of which the sender does not know; rate: share of due"),
+    total!(
+        duplicated,
+        Count,
+        |m: &Metrics| Some(m.duplicated),
+        Some(due),
+        "deliveries beyond a message's first; rate: per due"
+    ),
+    total!(
+        reordered,
+        Count,
+        |m: &Metrics| Some(m.reordered),
+        Some(due),
+        "messages delivered after a later one of their chat; rate: share of due"
+    ),
+    total!(
+        believed_delivered,
+        Count,
+        |m: &Metrics| Some(m.believed_delivered),
+        Some(due),
+        "messages that the sender believes delivered; rate: share of due"
+    ),
+    total!(
+        believed_unknown,
+        Count,
+        |m: &Metrics| Some(m.believed_unknown),
+        Some(due),
+        "messages of which the sender does not know; rate: share of due"
+    ),
     total!(requests, Count, |m: &Metrics| Some(m.requests), None, "calls to the server"),
-    total!(calls_in_penalty, Count, |m: &Metrics| Some(m.calls_in_penalty), Some(requests), "calls that arrived while a penalty ran; rate: share of requests"),
-    total!(early_retries, Count, |m: &Metrics| Some(m.early_retries), Some(requests), "calls sent before a known retry_after was over; rate: share of requests"),
+    total!(
+        calls_in_penalty,
+        Count,
+        |m: &Metrics| Some(m.calls_in_penalty),
+        Some(requests),
+        "calls that arrived while a penalty ran; rate: share of requests"
+    ),
+    total!(
+        early_retries,
+        Count,
+        |m: &Metrics| Some(m.early_retries),
+        Some(requests),
+        "calls sent before a known retry_after was over; rate: share of requests"
+    ),
     total!(amplification, Ratio, |m: &Metrics| Some(m.amplification_ppm), None, "calls per due message"),
-    by_limit!(throttled, Count, throttled, Some(requests), "refusals with 429, by limit; rate: share of requests"),
-    total!(spent_on_dead, Count, |m: &Metrics| Some(m.spent_on_dead), Some(requests), "tokens spent on chats that cannot receive; rate: per request"),
+    by_limit!(
+        throttled,
+        Count,
+        throttled,
+        Some(requests),
+        "refusals with 429, by limit; rate: share of requests"
+    ),
+    total!(
+        spent_on_dead,
+        Count,
+        |m: &Metrics| Some(m.spent_on_dead),
+        Some(requests),
+        "tokens spent on chats that cannot receive; rate: per request"
+    ),
     by_limit!(penalty, Duration, penalty_us, None, "time under penalty, summed over keys, by limit"),
-    total!(budget_utilisation, Share, |m: &Metrics| m.budget_utilisation_ppm, None, "tokens taken per token available of the token-wide limit"),
-    total!(queue_depth_max, Count, |m: &Metrics| Some(m.queue_depth_max), None, "the longest that the queue of one chat ever was"),
+    total!(
+        budget_utilisation,
+        Share,
+        |m: &Metrics| m.budget_utilisation_ppm,
+        None,
+        "tokens taken per token available of the token-wide limit"
+    ),
+    total!(
+        queue_depth_max,
+        Count,
+        |m: &Metrics| Some(m.queue_depth_max),
+        None,
+        "the longest that the queue of one chat ever was"
+    ),
     Metric {
         name: "lag",
         unit: Unit::Duration,

@@ -4,8 +4,18 @@ use super::*;
 use crate::outcome::{ClassOutcome, Lag, Metrics};
 
 fn lag(p99: u64, lower_bound: bool) -> Lag {
-    let lower_bound = if lower_bound { vec!["p99".to_owned(), "p999".to_owned(), "max".to_owned()] } else { vec![] };
-    Lag { p50: Some(1), p90: Some(2), p99: Some(p99), p999: Some(p99), max: Some(p99), samples: 9, censored: 1, lower_bound }
+    let lower_bound =
+        if lower_bound { vec!["p99".to_owned(), "p999".to_owned(), "max".to_owned()] } else { vec![] };
+    Lag {
+        p50: Some(1),
+        p90: Some(2),
+        p99: Some(p99),
+        p999: Some(p99),
+        max: Some(p99),
+        samples: 9,
+        censored: 1,
+        lower_bound,
+    }
 }
 
 fn outcome(name: &str, metrics: Metrics) -> Outcome {
@@ -22,7 +32,8 @@ fn outcome(name: &str, metrics: Metrics) -> Outcome {
 
 /// `naive-loop` has a p99 of 60 s, `scheduler` of 5 s.
 fn two() -> Vec<Outcome> {
-    let naive = Metrics { lag_us: lag(60_000_000, false), requests: 1_000, due: 900, lost: 7, ..Metrics::default() };
+    let naive =
+        Metrics { lag_us: lag(60_000_000, false), requests: 1_000, due: 900, lost: 7, ..Metrics::default() };
     let scheduler = Metrics {
         lag_us: lag(5_000_000, false),
         requests: 1_000,
@@ -83,7 +94,9 @@ fn a_name_keeps_its_dashes_and_digits() {
     assert_eq!(reference("shared-bucket-2"), bound("shared-bucket-2", 1_000_000, None));
     assert_eq!(reference("1.10*w-5s"), bound("w-5s", 1_100_000, None));
     assert_eq!(reference("2 * 4-pods"), bound("4-pods", 2_000_000, None));
-    assert!(matches!(reference("w - 5s"), Bound::Design { name, offset: Some((Sign::Minus, _)), .. } if name == "w"));
+    assert!(
+        matches!(reference("w - 5s"), Bound::Design { name, offset: Some((Sign::Minus, _)), .. } if name == "w")
+    );
 }
 
 #[test]
@@ -94,16 +107,31 @@ fn errors_name_the_way_out() {
     check("lagg: p(99) <= 5s", "unknown metric `lagg`; did you mean `lag`?");
     check("lag: p(95) <= 5s", "`lag` has no `p(95)`; it has p(50), p(90), p(99), p(99.9), max");
     check("lag: <= 5s", "`lag` has no `plain value`; it has p(50), p(90), p(99), p(99.9), max");
-    check("lag: p(99) <= 5", "cannot read the right-hand side: `5` has no unit; write `5s` for seconds, `5ms` for milliseconds");
-    check("throttled: rate <= 0.01", "cannot read the right-hand side: `0.01` has no unit; write a share in per cent, as in `5%`");
-    check("throttled: rate <= 0.00001%", "cannot read the right-hand side: `0.00001%` has too many decimals; a share is read to 0.0001%");
-    check("amplification: <= 105%", "cannot read the right-hand side: `105%` is not a ratio; write a plain number, as in `1.05`");
+    check(
+        "lag: p(99) <= 5",
+        "cannot read the right-hand side: `5` has no unit; write `5s` for seconds, `5ms` for milliseconds",
+    );
+    check(
+        "throttled: rate <= 0.01",
+        "cannot read the right-hand side: `0.01` has no unit; write a share in per cent, as in `5%`",
+    );
+    check(
+        "throttled: rate <= 0.00001%",
+        "cannot read the right-hand side: `0.00001%` has too many decimals; a share is read to 0.0001%",
+    );
+    check(
+        "amplification: <= 105%",
+        "cannot read the right-hand side: `105%` is not a ratio; write a plain number, as in `1.05`",
+    );
     check("lost: 0", "`0` is not a condition: it lacks one of <= < >= > == !=");
     check("lag: p(99) <=", "`p(99) <=` is not a condition: nothing follows the operator");
     check("lag: p(99) === 5s", "`p(99) === 5s` is not a condition: the operators are <= < >= > == !=");
     check("lag{limit:token}: p(99) <= 5s", "`lag` cannot be selected by `limit`; it can by `class`");
     check("requests{class:reply}: <= 5", "`requests` cannot be selected by `class`; leave `where` out");
-    check("lag p(99) <= 5s", "`lag p(99) <= 5s` is not a condition: a colon parts metric and condition, as in `lag: p(99) <= 5s`");
+    check(
+        "lag p(99) <= 5s",
+        "`lag p(99) <= 5s` is not a condition: a colon parts metric and condition, as in `lag: p(99) <= 5s`",
+    );
     assert_eq!("lag: p(99) <= baseline * 1.10 + 0.5s".parse::<Rule>(), Err(RuleError::Baseline));
 }
 
@@ -131,7 +159,8 @@ fn toml_takes_one_or_many() {
     .expect("a rule");
     assert_eq!(rule.designs, ["scheduler"]);
     assert_eq!(rule.conditions.len(), 2);
-    let error = toml::from_str::<Rule>("metric = 'lag'\nexpect = 'p(99) <= 5s'\nover = 'any 60s'").expect_err("a key");
+    let error = toml::from_str::<Rule>("metric = 'lag'\nexpect = 'p(99) <= 5s'\nover = 'any 60s'")
+        .expect_err("a key");
     assert!(error.to_string().contains("unknown field `over`"), "{error}");
 }
 
@@ -146,7 +175,10 @@ fn without_a_design_all_are_judged_but_the_reference() {
 fn a_design_that_was_not_selected_gives_no_verdict() {
     let two = two();
     assert_eq!(judge(&[rule("lag: p(99) <= 0.1 * naive-loop")], &two[1..]), []);
-    assert_eq!(judge(&[Rule { designs: vec!["naive-loop".to_owned()], ..rule("lost: == 0") }], &two[1..]), []);
+    assert_eq!(
+        judge(&[Rule { designs: vec!["naive-loop".to_owned()], ..rule("lost: == 0") }], &two[1..]),
+        []
+    );
 }
 
 #[test]
@@ -169,7 +201,11 @@ fn a_lower_bound_proves_only_what_larger_values_prove_too() {
     measured[1].metrics.lag_us = lag(5_000_000, true);
     reference[0].metrics.lag_us = lag(60_000_000, true);
     let check = |text, expected: [bool; 3]| {
-        assert_eq!([&exact, &measured, &reference].map(|outcomes| passes(text, outcomes)), expected, "{text}");
+        assert_eq!(
+            [&exact, &measured, &reference].map(|outcomes| passes(text, outcomes)),
+            expected,
+            "{text}"
+        );
     };
     check("lag: p(99) <= 1h", [true, false, true]);
     check("lag: p(99) >= 5s", [true, true, true]);
@@ -197,7 +233,8 @@ fn every_number_of_the_report_is_a_metric() {
     assert_eq!(METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>(), keys);
     // By class there are the ledger and lag.
     let json = serde_json::to_value(ClassOutcome::default()).expect("plain data");
-    let keys: Vec<_> = json.as_object().expect("an object").keys().map(strip).filter(|k| k != "lag_p99").collect();
+    let keys: Vec<_> =
+        json.as_object().expect("an object").keys().map(strip).filter(|k| k != "lag_p99").collect();
     let labelled = METRICS.iter().filter(|metric| metric.label == Some(Label::Class));
     assert_eq!(labelled.map(|metric| metric.name).collect::<Vec<_>>(), keys);
 }
@@ -206,8 +243,8 @@ fn written_condition() -> impl Strategy<Value = (usize, String)> {
     let metric = 0..METRICS.len();
     let operator = prop::sample::select(vec!["<=", "<", ">=", ">", "==", "!="]);
     let name = "[a-z][a-z0-9]{0,4}(-[a-z0-9]{1,4}){0,2}".prop_filter("not reserved", |name| name != RESERVED);
-    (metric, any::<prop::sample::Index>(), operator, name, 0u64..2_000_000_000, 0u64..1_000_000, 0..5).prop_map(
-        |(metric, aggregate, operator, name, factor, amount, form)| {
+    (metric, any::<prop::sample::Index>(), operator, name, 0u64..2_000_000_000, 0u64..1_000_000, 0..5)
+        .prop_map(|(metric, aggregate, operator, name, factor, amount, form)| {
             let aggregates = METRICS[metric].aggregates();
             let aggregate = aggregates[aggregate.index(aggregates.len())];
             let unit = if aggregate == "rate" { Unit::Share } else { METRICS[metric].unit };
@@ -226,8 +263,7 @@ fn written_condition() -> impl Strategy<Value = (usize, String)> {
                 _ => format!("{name} - {quantity}"),
             };
             (metric, format!("{aggregate} {operator} {bound}"))
-        },
-    )
+        })
 }
 
 proptest! {

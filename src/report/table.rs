@@ -1,0 +1,183 @@
+//! The summary for the terminal.
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle, presets};
+
+use crate::gate;
+use crate::outcome::Report;
+
+use super::sheet::{self, Column, Sheet, Tone};
+use super::{human, verdicts};
+
+/// The summary as text of at most `width` columns (100 reads best, below 60 it may not fit), with ANSI colours if
+/// `colour`. Colours only repeat what the text says.
+pub fn table(report: &Report, colour: bool, width: usize) -> String {
+    let paint = Paint { colour };
+    let scenario = &report.scenario;
+    let mut text = format!(
+        "{}  profile {}, {}, seed {}\n",
+        paint.with(BOLD, &scenario.name),
+        scenario.profile,
+        human::span(scenario.horizon_us),
+        report.seed
+    );
+    let names: Vec<String> = report.designs.iter().map(|design| human::elide(&design.name, 22)).collect();
+    for sheet in sheet::sheets(report) {
+        text.push('\n');
+        text += &sheet_text(&sheet, &names, &paint, width);
+    }
+    text.push('\n');
+    if let Some(note) = censored(report) {
+        text += &wrapped(&note, width);
+    }
+    text += &verdict_lines(report, &paint, width);
+    text.push('\n');
+    text += &events(report);
+    text += &format!("reproduce: {}\n", report.reproduce);
+    text
+}
+
+/// How many samples are lower bounds, and of which designs.
+pub(super) fn censored(report: &Report) -> Option<String> {
+    let designs: Vec<_> = report
+        .designs
+        .iter()
+        .filter(|design| design.metrics.lag_us.censored > 0)
+        .map(|design| {
+            let lag = &design.metrics.lag_us;
+            format!("{} {} of {}", design.name, human::count(lag.censored), human::count(lag.samples))
+        })
+        .collect();
+    (!designs.is_empty()).then(|| {
+        format!(
+            "≥ lower bound: not delivered by the end of the run, counted with their age then: {}.",
+            designs.join("; ")
+        )
+    })
+}
+
+fn sheet_text(sheet: &Sheet, names: &[String], paint: &Paint, width: usize) -> String {
+    let mut columns: Vec<&Column> = sheet.columns.iter().collect();
+    let mut left_out = Vec::new();
+    let mut lines = lines_of(&columns, names, paint);
+    while lines.iter().map(|line| columns_wide(line)).max() > Some(width) {
+        // First what says nothing, from the right; then what Markdown shows as well.
+        let nothing = |column: &&Column| column.cells.iter().all(|cell| cell.text == "0");
+        let at = columns
+            .iter()
+            .rposition(|column| column.optional && nothing(column))
+            .or_else(|| columns.iter().rposition(|column| column.optional));
+        let Some(at) = at else { break };
+        let column = columns.remove(at);
+        left_out.push(one_line(&column.head) + if nothing(&column) { " (all 0)" } else { "" });
+        lines = lines_of(&columns, names, paint);
+    }
+    let mut text = format!("{}\n", paint.with(BOLD, sheet.title));
+    for line in lines {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    if !left_out.is_empty() {
+        left_out.reverse();
+        text += &wrapped(&format!("no room for: {}", left_out.join(", ")), width);
+    }
+    text
+}
+
+/// A head of two lines in one.
+pub(super) fn one_line(head: &str) -> String {
+    head.replace("-\n", "").replace('\n', " ").trim().to_owned()
+}
+
+fn lines_of(columns: &[&Column], names: &[String], paint: &Paint) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
+    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+    let heads = columns.iter().map(|column| right(column.head.clone()));
+    table.set_header([Cell::new("\ndesign")].into_iter().chain(heads));
+    for (row, name) in names.iter().enumerate() {
+        let cells = columns.iter().map(|column| &column.cells[row]);
+        let cells = cells.map(|cell| right(paint.with(style(cell.tone), &cell.text)));
+        table.add_row([Cell::new(name)].into_iter().chain(cells));
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+fn verdict_lines(report: &Report, paint: &Paint, width: usize) -> String {
+    let mut text = String::new();
+    for (what, verdicts) in verdicts::lists(report) {
+        let held = verdicts.iter().filter(|verdict| verdict.passed).count();
+        text += &format!("{what}: {held} of {} hold\n", verdicts.len());
+        for verdict in verdicts.iter().filter(|verdict| !verdict.passed) {
+            let asked = format!("{}: {} {}", verdict.design, gate::subject(verdict), verdict.expect);
+            let measured = format!("measured {}", verdicts::measured(report, verdict));
+            let fits = "  FAIL ".len() + asked.chars().count() + 2 + measured.chars().count() <= width;
+            let gap = if fits { "  " } else { "\n       " };
+            text += &format!("  {} {asked}{gap}{measured}\n", paint.with(style(Tone::Bad), "FAIL"));
+        }
+    }
+    text
+}
+
+fn events(report: &Report) -> String {
+    let longest = report.designs.iter().map(|design| design.name.chars().count()).max().unwrap_or(0);
+    let line = |design: &crate::outcome::Outcome| {
+        let (name, hash, host) = (&design.name, &design.event_hash, &design.host);
+        format!("events: {name:longest$}  {hash}  {}x real time\n", human::count(host.speed_up))
+    };
+    report.designs.iter().map(line).collect()
+}
+
+fn style(tone: Tone) -> Style {
+    match tone {
+        Tone::Plain => Style::new(),
+        Tone::Good => AnsiColor::Green.on_default(),
+        Tone::Bad => AnsiColor::Red.on_default(),
+        Tone::Faint => Style::new().dimmed(),
+    }
+}
+
+/// Whether to write escape codes.
+struct Paint {
+    colour: bool,
+}
+
+impl Paint {
+    fn with(&self, style: Style, text: &str) -> String {
+        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+/// What a line takes on the terminal: escape codes take nothing.
+fn columns_wide(line: &str) -> usize {
+    let mut escaped = false;
+    line.chars()
+        .filter(|&c| {
+            let shown = !escaped && c != '\u{1b}';
+            escaped = if escaped { c != 'm' } else { c == '\u{1b}' };
+            shown
+        })
+        .count()
+}
+
+/// Breaks at spaces; continued lines are indented.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a first line");
+        if !line.trim().is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(format!("  {word}"));
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+const BOLD: Style = Style::new().bold();
+
+/// A rule under the head, and nothing else.
+const STYLE: TableStyle = presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─'));

@@ -1,0 +1,3 @@
+//! One test binary: links once.
+
+mod reports;
