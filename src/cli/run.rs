@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anstyle::Style;
 use anyhow::Context;
 use clap::{CommandFactory, ValueEnum};
 
@@ -134,8 +133,8 @@ impl Job {
         arguments.exports.write(&report, &files)?;
         match arguments.format {
             Format::Text => {
-                super::print(&report::table(&report))?;
-                super::print(&footer(&report, &folder))?;
+                super::print(&report::table(&report, true, super::width()))?;
+                super::print(&format!("report: {}", folder.display()))?;
             }
             Format::Json => super::print(&report::json(&report))?,
             Format::Md => super::print(&report::markdown(&report))?,
@@ -156,20 +155,4 @@ impl Arguments {
             _ => Exit::GateFailed,
         }
     }
-}
-
-/// How to get this result again, how to know that it is the same, how fast it was and where it lies.
-fn footer(report: &Report, folder: &std::path::Path) -> String {
-    let dim = Style::new().dimmed();
-    let designs = report.designs.iter().map(|design| {
-        let hash = design.event_hash.get(..8).unwrap_or(&design.event_hash);
-        format!("{} {hash} at {}x", design.name, design.host.speed_up)
-    });
-    let lines = [
-        ("seed", report.seed.to_string()),
-        ("events", designs.collect::<Vec<_>>().join(", ")),
-        ("report", folder.display().to_string()),
-        ("again", report.reproduce.clone()),
-    ];
-    lines.map(|(key, value)| format!("{dim}{key:<6}{dim:#} {value}\n")).concat()
 }

@@ -1,3 +1,4 @@
-//! One test binary: links once.
+//! The tests from outside, one binary.
 
-mod reports;
+mod cli;
+mod scenario_errors;
