@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
                 name: name.get_ref(),
                 duration: scenario.duration,
                 chats: &mut scenario.population,
-                directory: self.document.file.parent().unwrap_or(Path::new("")),
+                directory: self.document.file.parent().unwrap_or_else(|| Path::new("")),
                 files: Vec::new(),
             };
             let source = (parameters.prepare)(&mut site).or_else(|error| {
