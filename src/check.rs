@@ -1,6 +1,6 @@
 //! Findings about the sender, from the event stream.
 
-use fake_telegram::api::{Answer, ChatIndex, Truth};
+use fake_telegram::api::{Answer, ChatIndex, TokenIndex, Truth};
 use fake_telegram::limits::{Key, Limit};
 use fake_telegram::time::{Duration, Time};
 use rustc_hash::FxHashMap;
@@ -21,6 +21,14 @@ pub struct EarlyRetries {
     pub count: u64,
     /// Whether each limit is keyed by chat.
     by_chat: Vec<bool>,
+    /// Which token each process sends with.
+    tokens: Vec<TokenIndex>,
+    refusals: Vec<Refusals>,
+}
+
+/// What a token's processes were refused.
+#[derive(Debug, Default)]
+struct Refusals {
     token: Refusal,
     chats: FxHashMap<ChatIndex, Refusal>,
     /// No refusal in `chats` lasts longer.
@@ -38,9 +46,19 @@ struct Refusal {
 }
 
 impl EarlyRetries {
-    /// Counts for the limits of a profile. One token; several are several of these.
-    pub fn new(limits: &[Limit]) -> Self {
-        Self { by_chat: limits.iter().map(|limit| limit.key == Key::Chat).collect(), ..Self::default() }
+    /// Counts for the limits of a profile; `tokens` says which token each process sends with.
+    pub fn new(limits: &[Limit], tokens: Vec<TokenIndex>) -> Self {
+        let refusals = tokens.iter().map(|token| usize::from(token.0) + 1).max().unwrap_or(0);
+        Self {
+            count: 0,
+            by_chat: limits.iter().map(|limit| limit.key == Key::Chat).collect(),
+            tokens,
+            refusals: std::iter::repeat_with(Refusals::default).take(refusals).collect(),
+        }
+    }
+
+    fn of(&mut self, process: ProcessIndex) -> &mut Refusals {
+        &mut self.refusals[usize::from(self.tokens[usize::from(process.0)].0)]
     }
 }
 
@@ -69,9 +87,10 @@ impl Observer for EarlyRetries {
     fn observe(&mut self, at: Time, event: &Event) {
         match *event {
             Event::Sent { message, process, .. } => {
-                let early = self.token.known(at, process, message.chat)
-                    || at < self.chats_until
-                        && self.chats.get(&message.chat).is_some_and(|r| r.known(at, process, message.chat));
+                let Refusals { token, chats, chats_until } = self.of(process);
+                let early = token.known(at, process, message.chat)
+                    || at < *chats_until
+                        && chats.get(&message.chat).is_some_and(|r| r.known(at, process, message.chat));
                 self.count += u64::from(early);
             }
             Event::Answered {
@@ -82,11 +101,13 @@ impl Observer for EarlyRetries {
             } => {
                 let Truth::Refused { limit, .. } = decision.truth else { return };
                 let until = decision.at + Duration::from_secs(retry_after.into());
-                if self.by_chat[usize::from(limit.0)] {
-                    self.chats_until = self.chats_until.max(until);
-                    self.chats.entry(message.chat).or_default().extend(at, until, process, message.chat);
+                let by_chat = self.by_chat[usize::from(limit.0)];
+                let refusals = self.of(process);
+                if by_chat {
+                    refusals.chats_until = refusals.chats_until.max(until);
+                    refusals.chats.entry(message.chat).or_default().extend(at, until, process, message.chat);
                 } else {
-                    self.token.extend(at, until, process, message.chat);
+                    refusals.token.extend(at, until, process, message.chat);
                 }
             }
             _ => {}
@@ -129,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_chats_refusal_speaks_of_that_chat_alone() {
-        let mut check = EarlyRetries::new(&Profile::telegram().limits);
+        let mut check = EarlyRetries::new(&Profile::telegram().limits, vec![TokenIndex(0); 2]);
         refused(&mut check, CHAT, 7);
         assert!(is_early(&mut check, 1, 0, 7), "the same process knows at once");
         assert!(!is_early(&mut check, 1_000, 1, 7), "another does not, within a second");
@@ -141,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_tokens_refusal_counts_elsewhere_once_a_second_chat_is_refused() {
-        let mut check = EarlyRetries::new(&Profile::telegram().limits);
+        let mut check = EarlyRetries::new(&Profile::telegram().limits, vec![TokenIndex(0); 2]);
         refused(&mut check, TOKEN, 7);
         assert!(is_early(&mut check, 1, 0, 7));
         assert!(!is_early(&mut check, 1, 0, 8), "it could be the chat's limit");

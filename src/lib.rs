@@ -9,6 +9,7 @@ pub(crate) mod names;
 pub mod rng;
 pub mod executor;
 pub mod world;
+pub mod limiter;
 pub mod event;
 pub mod store;
 pub mod sim;

@@ -1,5 +1,12 @@
 //! How a process sends.
 
+mod desk;
+mod naive_loop;
+mod backoff;
+mod process_bucket;
+mod shared_bucket;
+mod scheduler;
+
 use std::future::Future;
 use std::pin::Pin;
 
@@ -8,6 +15,22 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::env::Env;
+
+pub use {
+    backoff::Backoff, naive_loop::NaiveLoop, process_bucket::ProcessBucket, scheduler::Scheduler,
+    shared_bucket::SharedBucket,
+};
+
+/// The strategies that come with floodlab: a new one is a file and a line here.
+pub fn builtin() -> Vec<StrategyKind> {
+    vec![
+        StrategyKind::of::<NaiveLoop>(),
+        StrategyKind::of::<Backoff>(),
+        StrategyKind::of::<ProcessBucket>(),
+        StrategyKind::of::<SharedBucket>(),
+        StrategyKind::of::<Scheduler>(),
+    ]
+}
 
 /// How a process sends: the struct is its TOML parameters, [`run`](Strategy::run) is one worker.
 ///
@@ -95,9 +118,4 @@ impl StrategyKind {
             schema: |generator| generator.subschema_for::<S>(),
         }
     }
-}
-
-/// The strategies that come with floodlab.
-pub fn builtin() -> Vec<StrategyKind> {
-    Vec::new()
 }

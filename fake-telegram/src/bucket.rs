@@ -118,6 +118,14 @@ impl TokenBucket {
         if ticks == 0 { Duration::ZERO } else { Duration::from_micros(ticks.div_ceil(self.ticks_per_micro)) }
     }
 
+    /// Whether `tokens` tokens are there: [`TokenBucket::wait_for`] is zero.
+    #[inline]
+    pub const fn has(&self, state: BucketState, now: Time, tokens: u64) -> bool {
+        let missing = state.0.saturating_sub(self.tick(now));
+        let cost = tokens.saturating_mul(self.ticks_per_token);
+        missing <= self.capacity_ticks && cost <= self.capacity_ticks - missing
+    }
+
     /// Takes one token, whether it is there or not: below zero the bucket is in debt and waits grow.
     #[inline]
     pub const fn take(&self, state: &mut BucketState, now: Time) {

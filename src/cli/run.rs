@@ -42,6 +42,9 @@ pub(super) struct Arguments {
     /// Run everything twice and compare.
     #[arg(long)]
     check_determinism: bool,
+    /// Shuffle simultaneous events with this key: finds senders that live off their order.
+    #[arg(long, value_name = "N")]
+    shuffle_ties: Option<u64>,
     /// How many designs run at a time [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -113,12 +116,16 @@ impl Job {
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Exit> {
         let scenario = &self.scenario;
+        #[expect(clippy::disallowed_methods, reason = "the `host` blocks say how long it took")]
+        let begun = std::time::Instant::now();
         let options = Options {
             seed: arguments.seed.unwrap_or(scenario.seed),
             designs: self.designs.clone(),
             jobs: arguments.jobs.map(usize::from),
             check_determinism: arguments.check_determinism,
+            shuffle_ties: arguments.shuffle_ties,
             interrupted,
+            wall_us: &move || u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
         let bars = Bars::new(scenario);
         let report = run::run(scenario, &options, &|progress| bars.show(progress))?;

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Algorithm, Key, Level, Limit};
+use super::{Algorithm, Key, LIMITS_MAX, Level, Limit};
 use crate::api::{ChatIndex, ChatKind, LimitIndex, Method, TokenIndex};
 use crate::bucket::{BucketState, TokenBucket};
 use crate::penalty::{Penalty, PenaltyRule};
@@ -44,8 +44,7 @@ pub(crate) struct Budgets {
 /// A limit, compiled.
 #[derive(Debug, Clone)]
 struct Rule {
-    counter: Counter,
-    cost: u32,
+    meter: Meter,
     algorithm: Algorithm,
     key: Key,
     /// Of the token's cells, or of the chat's cells *among the limits of its kind*.
@@ -63,12 +62,21 @@ enum Counter {
     Fixed(FixedWindow),
 }
 
-/// Where a limit keeps the cell of a call.
+/// A limit that applies to a kind and method: how it counts, and where it keeps the cell of a call. All that the
+/// common case needs, in one place.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    limit: u8,
-    slot: u8,
+    meter: Meter,
     key: Key,
+    slot: u8,
+    limit: u8,
+}
+
+/// How a limit counts, compiled.
+#[derive(Debug, Clone, Copy)]
+struct Meter {
+    counter: Counter,
+    cost: u32,
 }
 
 /// One integer for each limit and key, 0 before its first use; grows on use.
@@ -86,9 +94,9 @@ impl Budgets {
     /// Full budgets for `chats` chats and `tokens` tokens (more come on use).
     ///
     /// # Panics
-    /// If a limit is impossible; [`Limit::check`] says so first.
+    /// If a limit is impossible ([`Limit::check`] says so first), or there are more than [`LIMITS_MAX`].
     pub(crate) fn new(limits: &[Limit], chats: usize, tokens: u16) -> Self {
-        assert!(limits.len() <= 256, "a limit's index has 8 bits");
+        assert!(limits.len() <= LIMITS_MAX, "a profile has at most {LIMITS_MAX} limits");
         let mut token_slots = 0;
         let mut chat_slots = [0; KINDS];
         let rules: Vec<Rule> =
@@ -97,9 +105,7 @@ impl Budgets {
             let (kind, method) = (ALL_KINDS[plan / METHODS], ALL_METHODS[plan % METHODS]);
             let applying =
                 limits.iter().zip(&rules).enumerate().filter(|(_, (l, _))| l.applies(kind, method));
-            applying
-                .map(|(i, (l, rule))| Place { limit: i as u8, slot: rule.slots[kind as usize], key: l.key })
-                .collect()
+            applying.map(|(i, (_, rule))| rule.place(i as u8, kind)).collect()
         });
         Self {
             rules,
@@ -112,7 +118,7 @@ impl Budgets {
     }
 
     /// Whether a penalty of a limit that applies runs.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn in_penalty(&self, call: Call, now: Time) -> bool {
         now < self.latest_deadline
             && self.plans[plan(call)]
@@ -122,45 +128,50 @@ impl Budgets {
 
     /// Takes from all limits that apply, or from none; `false` if one refuses. `in_penalty` is
     /// [`Budgets::in_penalty`] now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, call: Call, now: Time, in_penalty: bool) -> bool {
         if in_penalty {
             return false;
         }
-        let Self { rules, plans, cells, logs, .. } = self;
+        let Self { plans, cells, logs, .. } = self;
         let places = &plans[plan(call)][..];
-        for &place in places {
-            let rule = &rules[usize::from(place.limit)];
-            if !rule.wait(cells.get(place, call), logs, now).is_zero() {
+        let cells = cells.of(call);
+        for place in places {
+            if !place.meter.fits(cells[place.key as usize][usize::from(place.slot)], logs, now) {
                 return false;
             }
         }
-        for &place in places {
-            rules[usize::from(place.limit)].take(cells.get_mut(place, call), logs, now);
+        for place in places {
+            place.meter.take(&mut cells[place.key as usize][usize::from(place.slot)], logs, now);
         }
         true
     }
 
     /// What the answer to a call that is refused says; nothing changes.
     pub(crate) fn refusal(&self, call: Call, now: Time) -> Refusal {
-        let waits = self.plans[plan(call)].iter().map(|&place| {
-            let wait = self.refused_by(place, call, now).map_or(Duration::ZERO, |(wait, _)| wait);
-            Refusal { limit: LimitIndex(place.limit), wait }
-        });
-        longest(waits).expect("a refused call has a limit that refuses")
+        let mut longest = None;
+        for &place in &self.plans[plan(call)] {
+            if let Some((wait, _)) = self.refused_by(place, call, now) {
+                longest = Refusal::longer(longest, place, wait);
+            }
+        }
+        longest.expect("a refused call has a limit that refuses")
     }
 
     /// As [`Budgets::refusal`], and the refusal is answered: each limit that refuses sets or lengthens its penalty.
     pub(crate) fn refuse(&mut self, call: Call, now: Time) -> Refusal {
-        let refusal = self.refusal(call, now);
+        let mut longest = None;
         for i in 0..self.plans[plan(call)].len() {
             let place = self.plans[plan(call)][i];
-            if let Some((_, Some(penalty))) = self.refused_by(place, call, now) {
-                self.rules[usize::from(place.limit)].punish(call, now, penalty);
-                self.latest_deadline = self.latest_deadline.max(penalty.deadline);
+            if let Some((wait, penalty)) = self.refused_by(place, call, now) {
+                longest = Refusal::longer(longest, place, wait);
+                if let Some(penalty) = penalty {
+                    self.rules[usize::from(place.limit)].punish(call, now, penalty);
+                    self.latest_deadline = self.latest_deadline.max(penalty.deadline);
+                }
             }
         }
-        refusal
+        longest.expect("a refused call has a limit that refuses")
     }
 
     /// If the limit refuses, the wait that it answers and the penalty that its rule then gives.
@@ -168,7 +179,7 @@ impl Budgets {
         let rule = &self.rules[usize::from(place.limit)];
         let wait = match rule.running(call, now) {
             Some(penalty) => penalty.deadline - now,
-            None => rule.wait(self.cells.get(place, call), &self.logs, now),
+            None => place.meter.wait(self.cells.get(place, call), &self.logs, now),
         };
         if wait.is_zero() {
             return None;
@@ -182,16 +193,16 @@ impl Budgets {
     /// What an accepted call takes from the token's budget: 0 if there is no token-wide limit.
     #[inline]
     pub(crate) fn taken(&self) -> u32 {
-        self.token_wide.map_or(0, |limit| self.rules[usize::from(limit.0)].cost)
+        self.token_wide.map_or(0, |limit| self.rules[usize::from(limit.0)].meter.cost)
     }
 
     /// The token's budget.
     pub(crate) fn token_level(&self, token: TokenIndex, now: Time) -> Option<Level> {
         let limit = self.token_wide?.0;
         let rule = &self.rules[usize::from(limit)];
-        let place = Place { limit, slot: rule.slots[0], key: Key::Token };
+        let place = rule.place(limit, ChatKind::Private);
         let call = Call { token, chat: ChatIndex(0), kind: ChatKind::Private, method: Method::SendMessage };
-        Some(Level::of(&rule.algorithm, rule.level_micro(self.cells.get(place, call), &self.logs, now)))
+        Some(Level::of(&rule.algorithm, rule.meter.level_micro(self.cells.get(place, call), &self.logs, now)))
     }
 
     /// Time under penalty so far, over all keys, where penalties that run on are cut at `until`.
@@ -200,6 +211,13 @@ impl Budgets {
         // A sum: in whatever order.
         let beyond = rule.penalties.values().map(|p| p.deadline.saturating_since(until.max(p.first_at)));
         rule.penalty_time - beyond.fold(Duration::ZERO, |sum, beyond| sum + beyond)
+    }
+}
+
+impl Refusal {
+    /// The longer of two waits, of equals the first.
+    fn longer(longest: Option<Self>, place: Place, wait: Duration) -> Option<Self> {
+        longest.filter(|longest| longest.wait >= wait).or(Some(Self { limit: LimitIndex(place.limit), wait }))
     }
 }
 
@@ -223,8 +241,7 @@ impl Rule {
         }
         *token_slots += u8::from(limit.key == Key::Token);
         Self {
-            counter,
-            cost: limit.cost,
+            meter: Meter { counter, cost: limit.cost },
             algorithm: limit.algorithm,
             key: limit.key,
             slots,
@@ -235,13 +252,49 @@ impl Rule {
         }
     }
 
-    #[inline]
+    fn place(&self, limit: u8, kind: ChatKind) -> Place {
+        Place { meter: self.meter, key: self.key, slot: self.slots[kind as usize], limit }
+    }
+
+    /// The penalty that runs for the call's key.
+    fn running(&self, call: Call, now: Time) -> Option<Penalty> {
+        if now >= self.latest_deadline {
+            return None;
+        }
+        self.penalties.get(&self.key_of(call)).copied().filter(|penalty| penalty.runs(now))
+    }
+
+    fn punish(&mut self, call: Call, now: Time, penalty: Penalty) {
+        let before = self.penalties.insert(self.key_of(call), penalty);
+        let from = before.map_or(now, |before| before.deadline.max(now));
+        self.penalty_time += penalty.deadline - from;
+        self.latest_deadline = self.latest_deadline.max(penalty.deadline);
+    }
+
+    fn key_of(&self, call: Call) -> u64 {
+        let token = u64::from(call.token.0);
+        match self.key {
+            Key::Token => token,
+            Key::Chat => token << 32 | u64::from(call.chat.0),
+        }
+    }
+}
+
+impl Meter {
     fn wait(&self, cell: u64, logs: &[SlidingLog], now: Time) -> Duration {
         match &self.counter {
             Counter::Bucket(bucket) => bucket.wait_for(BucketState::from_bits(cell), now, self.cost.into()),
             Counter::Sliding(_) if cell == 0 => Duration::ZERO,
             Counter::Sliding(window) => window.wait(&logs[cell as usize - 1], now, self.cost),
             Counter::Fixed(window) => window.wait(FixedState::from_bits(cell), now, self.cost),
+        }
+    }
+
+    #[inline]
+    fn fits(&self, cell: u64, logs: &[SlidingLog], now: Time) -> bool {
+        match &self.counter {
+            Counter::Bucket(bucket) => bucket.has(BucketState::from_bits(cell), now, self.cost.into()),
+            _ => self.wait(cell, logs, now).is_zero(),
         }
     }
 
@@ -277,29 +330,6 @@ impl Rule {
         };
         u64::from(whole) * 1_000_000
     }
-
-    /// The penalty that runs for the call's key.
-    fn running(&self, call: Call, now: Time) -> Option<Penalty> {
-        if now >= self.latest_deadline {
-            return None;
-        }
-        self.penalties.get(&self.key_of(call)).copied().filter(|penalty| penalty.runs(now))
-    }
-
-    fn punish(&mut self, call: Call, now: Time, penalty: Penalty) {
-        let before = self.penalties.insert(self.key_of(call), penalty);
-        let from = before.map_or(now, |before| before.deadline.max(now));
-        self.penalty_time += penalty.deadline - from;
-        self.latest_deadline = self.latest_deadline.max(penalty.deadline);
-    }
-
-    fn key_of(&self, call: Call) -> u64 {
-        let token = u64::from(call.token.0);
-        match self.key {
-            Key::Token => token,
-            Key::Chat => token << 32 | u64::from(call.chat.0),
-        }
-    }
 }
 
 impl Cells {
@@ -310,69 +340,50 @@ impl Cells {
         Self { of_tokens: vec![0; tokens * token_slots], token_slots, of_chats, chat_slots, chats }
     }
 
-    #[inline]
+    /// The cell, 0 if nobody used it yet.
     fn get(&self, place: Place, call: Call) -> u64 {
-        let (token, index) = self.index(place, call);
+        let (token, chat) = (usize::from(call.token.0), call.chat.0 as usize);
         let cell = match place.key {
-            Key::Token => self.of_tokens.get(index),
-            Key::Chat => self.of_chats.get(token).and_then(|cells| cells.get(index)),
+            Key::Token => self.of_tokens.get(token * self.token_slots + usize::from(place.slot)),
+            Key::Chat => self
+                .of_chats
+                .get(token)
+                .and_then(|cells| cells.get(chat * self.chat_slots + usize::from(place.slot))),
         };
         cell.copied().unwrap_or(0)
     }
 
+    /// For each [`Key`], all cells of the call's token and all of its chat.
     #[inline]
-    fn get_mut(&mut self, place: Place, call: Call) -> &mut u64 {
-        let (token, index) = self.index(place, call);
-        let there = match place.key {
-            Key::Token => index < self.of_tokens.len(),
-            Key::Chat => self.of_chats.get(token).is_some_and(|cells| index < cells.len()),
-        };
-        if !there {
-            self.grow(place.key, token, index);
-        }
-        match place.key {
-            Key::Token => &mut self.of_tokens[index],
-            Key::Chat => &mut self.of_chats[token][index],
-        }
-    }
-
-    #[inline]
-    fn index(&self, place: Place, call: Call) -> (usize, usize) {
+    fn of(&mut self, call: Call) -> [&mut [u64]; 2] {
         let token = usize::from(call.token.0);
-        let index = match place.key {
-            Key::Token => token * self.token_slots,
-            Key::Chat => call.chat.0 as usize * self.chat_slots,
-        };
-        (token, index + usize::from(place.slot))
+        let of_token = token * self.token_slots;
+        let of_chat = call.chat.0 as usize * self.chat_slots;
+        if self.of_chats.get(token).is_none_or(|cells| cells.len() < of_chat + self.chat_slots) {
+            self.grow(token, of_chat);
+        }
+        let of_chats = &mut self.of_chats[token][of_chat..of_chat + self.chat_slots];
+        [&mut self.of_tokens[of_token..of_token + self.token_slots], of_chats]
     }
 
     #[cold]
-    fn grow(&mut self, key: Key, token: usize, index: usize) {
-        match key {
-            Key::Token => self.of_tokens.resize(index + 1, 0),
-            Key::Chat => {
-                if self.of_chats.len() <= token {
-                    self.of_chats.resize(token + 1, Vec::new());
-                }
-                let cells = &mut self.of_chats[token];
-                let wanted = (index + 1).max(self.chats * self.chat_slots);
-                if cells.is_empty() {
-                    *cells = vec![0; wanted];
-                } else {
-                    cells.resize(wanted, 0);
-                }
-            }
+    fn grow(&mut self, token: usize, of_chat: usize) {
+        if self.of_chats.len() <= token {
+            self.of_chats.resize(token + 1, Vec::new());
+            self.of_tokens.resize((token + 1) * self.token_slots, 0);
+        }
+        let cells = &mut self.of_chats[token];
+        let wanted = (of_chat + self.chat_slots).max(self.chats * self.chat_slots);
+        if cells.is_empty() {
+            *cells = vec![0; wanted];
+        } else {
+            cells.resize(wanted, 0);
         }
     }
 }
 
 fn plan(call: Call) -> usize {
     call.kind as usize * METHODS + call.method as usize
-}
-
-/// The longest wait, of equals the first.
-fn longest(refusals: impl Iterator<Item = Refusal>) -> Option<Refusal> {
-    refusals.reduce(|longest, other| if other.wait > longest.wait { other } else { longest })
 }
 
 const KINDS: usize = 3;

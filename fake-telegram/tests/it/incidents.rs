@@ -206,6 +206,21 @@ fn re_offences_double_and_holds_do_not() {
     assert_eq!(offend(1_340 + 1_800), Some(120));
 }
 
+/// A call that is held and refused in the end is an offence; those that fail with it, untried, are none of their own.
+#[test]
+fn a_hold_that_fails_is_one_offence() {
+    let mut client = Client::new(&profile(
+        "profile = \"unlimited\"\nhold = { budget = \"8s\" }\n[limit.text]\nkey = \"chat\"\nalgorithm = \"sliding-window\"\nlimit = 1\nwindow = \"5s\"\npenalty = { rule = \"reoffence\" }",
+    ));
+    for _ in 0..10 {
+        client.call(s(0), 0, Method::SendMessage);
+    }
+    assert_eq!(client.decided(s(10)).iter().filter_map(retry_after).collect::<Vec<_>>(), [5; 7]);
+    assert!(is_delivered(&client.send(s(15), 0)));
+    // The second offence: 5 s x 2, more than is held.
+    assert_eq!(retry_after(&client.send(s(15), 0)), Some(10));
+}
+
 /// T6: blocked chats spend budget, and a refusal comes before a 403; who is kicked costs nothing.
 #[test]
 fn t6_dead_chats_spend_budget() {

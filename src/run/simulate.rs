@@ -1,0 +1,190 @@
+//! One design of a scenario in virtual time: sets the world up, lets it run, closes the books.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use fake_telegram::api::{LimitIndex, TokenIndex, Truth};
+use fake_telegram::fault::Faults;
+use fake_telegram::model::Model;
+use fake_telegram::time::Time;
+
+use super::RunError;
+use crate::check::EarlyRetries;
+use crate::env::{Env, Process};
+use crate::event::{Event, EventHash, Observer};
+use crate::executor::Executor;
+use crate::ledger::Ledger;
+use crate::metrics::{Ending, Metrics, Steps};
+use crate::outcome::Outcome;
+use crate::rng::key;
+use crate::rng::latency::Latency;
+use crate::scenario::{Design, Scenario};
+use crate::sim::{Route, Setup, Sim};
+use crate::world::ProcessIndex;
+
+/// Pauses a run makes to say how far it is and to ask whether it may go on.
+const PAUSES: u64 = 200;
+
+/// What to simulate: the whole input of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Simulation<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// Which of its designs, as an index.
+    pub design: usize,
+    /// The seed.
+    pub seed: u64,
+    /// [`super::Options::shuffle_ties`].
+    pub shuffle_ties: Option<u64>,
+}
+
+/// Everything that reads the events of a run.
+struct Observers {
+    hash: EventHash,
+    ledger: Ledger,
+    early_retries: EarlyRetries,
+    metrics: Metrics,
+    /// Deliveries as the server counts them: the ledger has to agree.
+    deliveries: u64,
+    asked_for: Vec<Box<dyn Observer>>,
+}
+
+impl Observer for Rc<RefCell<Observers>> {
+    fn observe(&mut self, at: Time, event: &Event) {
+        let mut all = self.borrow_mut();
+        if let Event::Decided { decision, .. } = event {
+            all.deliveries += u64::from(decision.truth == Truth::Delivered);
+        }
+        all.hash.observe(at, event);
+        all.ledger.observe(at, event);
+        all.early_retries.observe(at, event);
+        all.metrics.observe(at, event);
+        for observer in &mut all.asked_for {
+            observer.observe(at, event);
+        }
+    }
+}
+
+/// Simulates one design, with `observers` beside the usual ones. `go_on` is asked now and then, with the virtual time,
+/// whether to go on; `None` if it said no.
+///
+/// # Errors
+/// If the strategy stalls, or if our own books do not balance.
+pub fn simulate(
+    simulation: &Simulation<'_>,
+    observers: Vec<Box<dyn Observer>>,
+    mut go_on: impl FnMut(Time) -> bool,
+) -> Result<Option<Outcome>, RunError> {
+    let Simulation { scenario, seed, .. } = *simulation;
+    let design = &scenario.designs[simulation.design];
+    let steps = Steps::new(scenario.horizon());
+    let chats = scenario.population.kinds().len();
+    let limits = &scenario.server.limits;
+    let tokens: Vec<TokenIndex> =
+        processes(design).map(|(_, group)| TokenIndex(design.groups[group].token)).collect();
+    let observers = Rc::new(RefCell::new(Observers {
+        hash: EventHash::default(),
+        ledger: Ledger::new(chats),
+        early_retries: EarlyRetries::new(limits, tokens),
+        metrics: Metrics::new(limits, chats, steps),
+        deliveries: 0,
+        asked_for: observers,
+    }));
+    let mut executor = Executor::new(simulation.shuffle_ties.map(|shuffle| key(shuffle, "ties")));
+    let (outboxes, routes) = routes(scenario, design);
+    let setup = Setup {
+        seed,
+        model: model(scenario, seed),
+        arrivals: Box::new(
+            scenario.arrivals(seed).map(|(arrival, workload)| (arrival.due, arrival.chat, workload)),
+        ),
+        routes,
+        classes: scenario.classes.as_slice().into(),
+        outboxes: outboxes.len(),
+        latency: Latency::new(scenario.wire.median, scenario.wire.p99),
+        timeout: scenario.wire.timeout,
+        round_trip: scenario.store.round_trip,
+        sample: steps.sample(),
+        observer: Box::new(observers.clone()),
+    };
+    let sim = Sim::new(setup, executor.handle().clone());
+    for (index, group) in processes(design) {
+        let group = &design.groups[group];
+        let outbox =
+            outboxes.iter().position(|set| *set == group.workloads).expect("every set has its outbox");
+        let process = Process::new(index, TokenIndex(group.token), outbox);
+        for worker in 0..group.workers {
+            let env = Env::simulated(sim.clone(), process.clone(), worker);
+            let name = format!("{}: worker {worker} of process {}", group.strategy.kind(), index.0);
+            executor.handle().spawn(name, group.strategy.start(env));
+        }
+    }
+    let horizon = Time::ZERO + scenario.horizon();
+    for pause in 1..=PAUSES {
+        let until = Time::from_micros(
+            (u128::from(horizon.as_micros()) * u128::from(pause) / u128::from(PAUSES)) as u64,
+        );
+        executor
+            .run(&*sim, until)
+            .map_err(|source| RunError::Stalled { design: design.name.clone(), source })?;
+        if !go_on(until) {
+            return Ok(None);
+        }
+    }
+    let penalties = sim.finish(|model| {
+        (0..limits.len()).map(|limit| model.penalty_time(LimitIndex(limit as u8), horizon)).collect()
+    });
+    executor.clear();
+    let observers = observers.borrow();
+    let classes = scenario.classes.clone();
+    let ending = Ending { horizon, penalties, early_retries: observers.early_retries.count, classes };
+    let outcome = observers.metrics.outcome(&design.name, observers.hash.value(), &observers.ledger, &ending);
+    balance(&outcome, observers.deliveries)?;
+    Ok(Some(outcome))
+}
+
+/// The books balance, and they agree with what the server counted.
+fn balance(outcome: &Outcome, deliveries: u64) -> Result<(), RunError> {
+    let metrics = &outcome.metrics;
+    let sum =
+        metrics.delivered + metrics.dead + metrics.expired + metrics.dropped + metrics.pending + metrics.lost;
+    let what = if sum != metrics.due {
+        format!("the ledger does not balance: {} messages were due and {sum} are accounted for", metrics.due)
+    } else if metrics.delivered + metrics.duplicated != deliveries {
+        let known = metrics.delivered + metrics.duplicated;
+        format!("the server delivered {deliveries} times and the ledger knows of {known}")
+    } else {
+        return Ok(());
+    };
+    Err(RunError::Invariant { design: outcome.name.clone(), what })
+}
+
+fn model(scenario: &Scenario, seed: u64) -> Model {
+    let faults = Faults::new(&scenario.faults).expect("the scenario was checked");
+    let tokens = scenario.tokens.len() as u16;
+    Model::new(&scenario.server, faults, scenario.chats(seed), tokens)
+}
+
+/// The processes of a design, each with its group.
+fn processes(design: &Design) -> impl Iterator<Item = (ProcessIndex, usize)> {
+    let groups = design.groups.iter().enumerate();
+    let groups = groups.flat_map(|(index, group)| std::iter::repeat_n(index, group.processes as usize));
+    groups.enumerate().map(|(index, group)| (ProcessIndex(index as u16), group))
+}
+
+/// One outbox for each set of workloads that some group takes, and the way of each workload.
+fn routes(scenario: &Scenario, design: &Design) -> (Vec<Vec<usize>>, Vec<Route>) {
+    let mut outboxes: Vec<Vec<usize>> = Vec::new();
+    for group in &design.groups {
+        if !outboxes.contains(&group.workloads) {
+            outboxes.push(group.workloads.clone());
+        }
+    }
+    let routes = scenario.workloads.iter().enumerate().map(|(index, workload)| {
+        let outbox =
+            outboxes.iter().position(|set| set.contains(&index)).expect("every workload has a group");
+        Route { class: workload.class, deadline: workload.deadline, outbox }
+    });
+    let routes = routes.collect();
+    (outboxes, routes)
+}
