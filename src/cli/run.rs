@@ -73,8 +73,13 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     }
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .context("cannot listen for interrupts")?;
+    let handler = move || {
+        // Asked twice, nothing is waited for.
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(Exit::Interrupted as i32);
+        }
+    };
+    ctrlc::set_handler(handler).context("cannot listen for interrupts")?;
     // All are read before the first is run: nobody waits for an hour to hear of a slip of the keyboard.
     let scenarios = arguments.scenarios.iter().map(|file| Job::new(file, arguments, registry));
     let scenarios = scenarios.collect::<anyhow::Result<Vec<_>>>()?;

@@ -22,6 +22,7 @@ pub(super) struct Settings {
     pub(super) covers: Vec<String>,
     /// What all randomness comes from, unless `--seed` says otherwise.
     #[serde(default = "seed")]
+    #[schemars(range(min = 0))]
     pub(super) seed: i64,
     /// When workloads end.
     pub(super) duration: Duration,
@@ -30,9 +31,11 @@ pub(super) struct Settings {
     pub(super) drain: Duration,
     /// Processes of a design that says nothing else.
     #[serde(default = "one")]
+    #[schemars(range(min = 1))]
     pub(super) processes: u32,
     /// Workers in each process of a design that says nothing else.
     #[serde(default = "sixteen")]
+    #[schemars(range(min = 1))]
     pub(super) workers: u32,
     /// The chats.
     #[serde(default)]
@@ -138,8 +141,10 @@ pub(super) struct GroupSettings {
     /// Its name. Default: the strategy's kind.
     pub(super) name: Option<String>,
     /// How many processes. Default: the scenario's.
+    #[schemars(range(min = 1))]
     pub(super) processes: Option<u32>,
     /// Workers in each. Default: the scenario's.
+    #[schemars(range(min = 1))]
     pub(super) workers: Option<u32>,
     /// The token that they send with. Default: `main`.
     pub(super) token: Option<String>,
