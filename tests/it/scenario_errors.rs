@@ -474,6 +474,14 @@ expect = ["p(99) <= 0.1 * plain-loop", "max < 1h"]
     assert_eq!(again.hash, scenario.hash);
     assert_eq!(load(&format!("# A comment.\n{text}")).hash, scenario.hash);
     assert_ne!(load(&text.replace("1/s", "2/s")).hash, scenario.hash);
+    let json: serde_json::Value = toml::from_str(&text).expect("TOML");
+    let file = directory.path().join("x.json");
+    std::fs::write(&file, json.to_string()).expect("written");
+    assert_eq!(
+        Scenario::load(&file, &registry()).expect("a scenario").hash,
+        scenario.hash,
+        "JSON is the same"
+    );
     trace("6,1,private\n");
     assert_ne!(load(&text).hash, scenario.hash);
 }
