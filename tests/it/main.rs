@@ -1,4 +1,5 @@
-//! The tests from outside, one binary.
+//! One test binary: links once.
 
 mod cli;
+mod reports;
 mod scenario_errors;
