@@ -98,6 +98,13 @@ fn print(text: &str) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
+/// How wide standard output is, in columns; at most 100, which is what a reader's eye can follow.
+fn width() -> usize {
+    const WIDEST: usize = 100;
+    let terminal = terminal_size::terminal_size_of(io::stdout());
+    terminal.map_or(WIDEST, |(width, _)| usize::from(width.0).min(WIDEST))
+}
+
 /// Writes an error to standard error, with the line that is wrong below it.
 fn complain(error: &anyhow::Error) {
     let bold = AnsiColor::Red.on_default().bold();

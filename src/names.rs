@@ -7,6 +7,7 @@ pub(crate) fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> 
     match distances.min().filter(|(distance, known)| *distance <= known.chars().count().max(3) / 3) {
         Some((_, nearest)) => format!("; did you mean `{nearest}`?"),
         None if known.is_empty() => "; there are none".to_owned(),
+        None if known.len() == 1 => format!("; there is only `{}`", known[0]),
         None => format!("; known are {}", known.join(", ")),
     }
 }

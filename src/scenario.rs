@@ -128,7 +128,7 @@ impl Scenario {
         self.duration + self.drain
     }
 
-    /// All arrivals of a run in order of `due`, each with the index of its workload; ties in the file's order.
+    /// All arrivals of a run, in order of `due`: when, in which chat, the workload's index; ties in the file's order.
     pub fn arrivals(&self, seed: u64) -> Merge {
         Merge::new(self.workloads.iter().map(|workload| (workload.source)(seed)))
     }

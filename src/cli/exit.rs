@@ -55,8 +55,8 @@ impl Exit {
         }
         match error.downcast_ref() {
             Some(RunError::NotDeterministic { .. }) => Self::NotDeterministic,
-            Some(_) => Self::Invariant,
-            None => Self::Unexpected,
+            Some(RunError::Invariant { .. }) => Self::Invariant,
+            _ => Self::Unexpected,
         }
     }
 }

@@ -117,7 +117,8 @@ pub(super) fn write_folder(folder: &Path, files: &[File]) -> anyhow::Result<()> 
 
 /// Writes beside the file and renames, so that nobody ever reads half of it.
 fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let write = || {
         fs::create_dir_all(folder)?;
         let mut draft = tempfile::Builder::new().prefix(".floodlab").tempfile_in(folder)?;

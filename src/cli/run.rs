@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anstyle::Style;
 use anyhow::Context;
 use clap::{CommandFactory, ValueEnum};
 
@@ -74,8 +73,13 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
     }
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .context("cannot listen for interrupts")?;
+    let handler = move || {
+        // Asked twice, nothing is waited for.
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(Exit::Interrupted as i32);
+        }
+    };
+    ctrlc::set_handler(handler).context("cannot listen for interrupts")?;
     // All are read before the first is run: nobody waits for an hour to hear of a slip of the keyboard.
     let scenarios = arguments.scenarios.iter().map(|file| Job::new(file, arguments, registry));
     let scenarios = scenarios.collect::<anyhow::Result<Vec<_>>>()?;
@@ -141,8 +145,8 @@ impl Job {
         arguments.exports.write(&report, &files)?;
         match arguments.format {
             Format::Text => {
-                super::print(&report::table(&report, true, 100))?;
-                super::print(&footer(&report, &folder))?;
+                super::print(&report::table(&report, true, super::width()))?;
+                super::print(&format!("report: {}", folder.display()))?;
             }
             Format::Json => super::print(&report::json(&report))?,
             Format::Md => super::print(&report::markdown(&report))?,
@@ -163,20 +167,4 @@ impl Arguments {
             _ => Exit::GateFailed,
         }
     }
-}
-
-/// How to get this result again, how to know that it is the same, how fast it was and where it lies.
-fn footer(report: &Report, folder: &std::path::Path) -> String {
-    let dim = Style::new().dimmed();
-    let designs = report.designs.iter().map(|design| {
-        let hash = design.event_hash.get(..8).unwrap_or(&design.event_hash);
-        format!("{} {hash} at {}x", design.name, design.host.speed_up)
-    });
-    let lines = [
-        ("seed", report.seed.to_string()),
-        ("events", designs.collect::<Vec<_>>().join(", ")),
-        ("report", folder.display().to_string()),
-        ("again", report.reproduce.clone()),
-    ];
-    lines.map(|(key, value)| format!("{dim}{key:<6}{dim:#} {value}\n")).concat()
 }

@@ -95,9 +95,7 @@ pub fn simulate(
     let setup = Setup {
         seed,
         model: model(scenario, seed),
-        arrivals: Box::new(
-            scenario.arrivals(seed).map(|(arrival, workload)| (arrival.due, arrival.chat, workload)),
-        ),
+        arrivals: Box::new(scenario.arrivals(seed)),
         routes,
         classes: scenario.classes.as_slice().into(),
         outboxes: outboxes.len(),

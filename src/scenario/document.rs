@@ -106,7 +106,7 @@ impl Document {
                 format!("unknown value `{name}`{of}{inside}{}", hint(name, known.iter().copied()))
             }
             (text, [name]) if text.starts_with("missing field") => match table.as_str() {
-                "" => format!("the scenario lacks `{name}`"),
+                "" => return ScenarioError::of_file(&self.file, format!("the scenario lacks `{name}`")),
                 table => format!("{table} lacks `{name}`"),
             },
             (text, _) => match key {

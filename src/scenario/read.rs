@@ -12,6 +12,7 @@ use serde::Serialize;
 use toml::Spanned;
 use toml::de::DeValue;
 
+use self::designs::Defaults;
 use super::document::{Document, Table};
 use super::settings::{Chats, Settings, WorkloadSettings};
 use super::{NamedWorkload, Scenario, ScenarioError};
@@ -76,8 +77,9 @@ impl<'a> Reader<'a> {
             hash: String::new(),
             normal,
         };
-        let files = self.workloads(workload, &top, &mut scenario)?;
-        self.designs(design, &top, (settings.processes, settings.workers), &mut scenario)?;
+        let files = self.workloads(workload, &mut scenario)?;
+        let defaults = Defaults { processes: settings.processes, workers: settings.workers };
+        self.designs(design, defaults, &mut scenario)?;
         self.expectations(expect, &mut scenario)?;
         scenario.hash = hash(scenario.to_toml().as_bytes(), &files);
         Ok(scenario)
@@ -85,6 +87,11 @@ impl<'a> Reader<'a> {
 
     fn wrong<T>(&self, span: Range<usize>, message: impl Into<String>) -> Result<T> {
         Err(self.document.wrong(span, message))
+    }
+
+    /// The error about something that is nowhere in the file.
+    fn lacks<T>(&self, message: &str) -> Result<T> {
+        Err(ScenarioError::of_file(&self.document.file, message))
     }
 
     fn check(&self, settings: &Settings, top: &Table<'_>) -> Result<()> {
@@ -168,20 +175,12 @@ impl<'a> Reader<'a> {
     fn workloads(
         &self,
         workloads: Option<Spanned<DeValue<'a>>>,
-        top: &Table<'_>,
         scenario: &mut Scenario,
     ) -> Result<Vec<Vec<u8>>> {
-        let Some(workloads) = workloads else {
-            return self.wrong(
-                top.span.clone(),
-                "no workloads: there is nothing to send; write a table [workload.NAME]",
-            );
+        let workloads = workloads.map(|workloads| self.document.table(workloads, "table [workload.NAME]"));
+        let Some(workloads) = workloads.transpose()?.filter(|workloads| !workloads.entries.is_empty()) else {
+            return self.lacks("no workloads: there is nothing to send; write a table [workload.NAME]");
         };
-        let span = workloads.span();
-        let workloads = self.document.table(workloads, "table [workload.NAME]")?;
-        if workloads.entries.is_empty() {
-            return self.wrong(span, "no workloads: there is nothing to send; write a table [workload.NAME]");
-        }
         let mut files = Vec::new();
         let mut tables = toml::Table::new();
         for (name, workload) in workloads.entries {
@@ -198,7 +197,7 @@ impl<'a> Reader<'a> {
                 name: name.get_ref(),
                 duration: scenario.duration,
                 chats: &mut scenario.population,
-                directory: self.document.file.parent().unwrap_or(Path::new("")),
+                directory: self.document.file.parent().unwrap_or_else(|| Path::new("")),
                 files: Vec::new(),
             };
             let source = (parameters.prepare)(&mut site).or_else(|error| {

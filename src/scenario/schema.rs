@@ -86,6 +86,7 @@ pub fn schema(registry: &Registry) -> Schema {
             "required": ["workload", "design"],
         }),
     );
+    scenario["description"] = "An experiment: docs/scenario.md.".into();
     let mut definitions: Map<String, Value> = generator.take_definitions(true);
     definitions.insert("strategy".to_owned(), strategy);
     definitions.sort_keys();
@@ -102,11 +103,11 @@ fn object<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     T::json_schema(generator).to_value()
 }
 
-/// What a schema refers to, if it is a reference to a definition.
-fn resolve(generator: &SchemaGenerator, schema: &Schema) -> Value {
+/// What a schema refers to, if it is a reference to a definition; the definition stands in place then.
+fn resolve(generator: &mut SchemaGenerator, schema: &Schema) -> Value {
     let name = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.rsplit('/').next());
-    match name.and_then(|name| generator.definitions().get(name)) {
-        Some(definition) => definition.clone(),
+    match name.and_then(|name| generator.definitions_mut().remove(name)) {
+        Some(definition) => definition,
         None => schema.clone().to_value(),
     }
 }

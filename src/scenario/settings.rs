@@ -22,6 +22,7 @@ pub(super) struct Settings {
     pub(super) covers: Vec<String>,
     /// What all randomness comes from, unless `--seed` says otherwise.
     #[serde(default = "seed")]
+    #[schemars(range(min = 0))]
     pub(super) seed: i64,
     /// When workloads end.
     pub(super) duration: Duration,
@@ -30,9 +31,11 @@ pub(super) struct Settings {
     pub(super) drain: Duration,
     /// Processes of a design that says nothing else.
     #[serde(default = "one")]
+    #[schemars(range(min = 1))]
     pub(super) processes: u32,
     /// Workers in each process of a design that says nothing else.
     #[serde(default = "sixteen")]
+    #[schemars(range(min = 1))]
     pub(super) workers: u32,
     /// The chats.
     #[serde(default)]
@@ -47,7 +50,7 @@ pub(super) struct Settings {
 
 /// `[chats]`: the declared chats. Workloads may bring more.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table [chats]")]
 pub(super) struct Chats {
     /// How many there are.
     pub(super) count: Count,
@@ -84,7 +87,7 @@ impl Chats {
 /// The defaults are guesses between single reports of 50 to 100 ms; nobody has published percentiles
 /// (docs/scenario.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table [wire]")]
 pub struct Wire {
     /// The median call time (request leg plus reply leg).
     pub median: Duration,
@@ -106,7 +109,7 @@ impl Default for Wire {
 
 /// `[store]`: what the processes of a design share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table [store]")]
 pub struct Store {
     /// What a call to it takes.
     pub round_trip: Duration,
@@ -138,8 +141,10 @@ pub(super) struct GroupSettings {
     /// Its name. Default: the strategy's kind.
     pub(super) name: Option<String>,
     /// How many processes. Default: the scenario's.
+    #[schemars(range(min = 1))]
     pub(super) processes: Option<u32>,
     /// Workers in each. Default: the scenario's.
+    #[schemars(range(min = 1))]
     pub(super) workers: Option<u32>,
     /// The token that they send with. Default: `main`.
     pub(super) token: Option<String>,

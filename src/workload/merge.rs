@@ -1,5 +1,6 @@
 //! Several workloads as one stream.
 
+use fake_telegram::api::ChatIndex;
 use fake_telegram::time::Time;
 
 use super::{Arrival, Arrivals};
@@ -47,21 +48,20 @@ impl std::fmt::Debug for Merge {
     }
 }
 
-/// An arrival and the index of its stream.
+/// When, in which chat, and the index of the stream.
 impl Iterator for Merge {
-    type Item = (Arrival, usize);
+    type Item = (Time, ChatIndex, usize);
 
     fn next(&mut self) -> Option<Self::Item> {
         // A scenario has a handful of workloads: looking at all heads beats a heap.
         let (index, stream) = self.streams.iter_mut().enumerate().min_by_key(|(_, stream)| stream.due)?;
-        Some((stream.advance()?, index))
+        let Arrival { due, chat } = stream.advance()?;
+        Some((due, chat, index))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use fake_telegram::api::ChatIndex;
-
     use super::*;
 
     #[test]
@@ -70,7 +70,7 @@ mod tests {
             Box::new(dues.iter().map(|due| Arrival { due: Time::from_micros(*due), chat: ChatIndex(0) }))
         };
         let merged: Vec<(u64, usize)> = Merge::new([stream(&[1, 4, 4]), stream(&[]), stream(&[0, 1, 4, 9])])
-            .map(|(arrival, index)| (arrival.due.as_micros(), index))
+            .map(|(due, _, index)| (due.as_micros(), index))
             .collect();
         assert_eq!(merged, [(0, 2), (1, 0), (1, 2), (4, 0), (4, 0), (4, 2), (9, 2)]);
     }

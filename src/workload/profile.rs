@@ -5,6 +5,7 @@ use std::fmt;
 
 use fake_telegram::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -91,7 +92,12 @@ impl<'de> Deserialize<'de> for Profile {
             }
 
             fn visit_seq<A: de::SeqAccess<'de>>(self, hours: A) -> Result<Profile, A::Error> {
-                <[u32; 24]>::deserialize(SeqAccessDeserializer::new(hours)).map(Profile::Hours)
+                let hours = <Vec<u32>>::deserialize(SeqAccessDeserializer::new(hours))?;
+                let wrong = |hours: Vec<u32>| {
+                    let message = format!("{} weights; write one for each of the 24 hours", hours.len());
+                    A::Error::custom(message)
+                };
+                hours.try_into().map_err(wrong).map(Profile::Hours)
             }
 
             fn visit_map<A: de::MapAccess<'de>>(self, wave: A) -> Result<Profile, A::Error> {

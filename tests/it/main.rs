@@ -1,3 +1,5 @@
 //! One test binary: links once.
 
+mod cli;
 mod reports;
+mod scenario_errors;

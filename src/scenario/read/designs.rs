@@ -14,105 +14,217 @@ use crate::strategy::Configured;
 /// More workers than one machine runs; a guard against a slip of the keyboard.
 const WORKERS_MAX: u64 = 1_000_000;
 
+/// What a group has that says nothing else.
+#[derive(Clone, Copy)]
+pub(super) struct Defaults {
+    pub(super) processes: u32,
+    pub(super) workers: u32,
+}
+
 impl<'a> Reader<'a> {
+    /// Fills in designs and tokens.
     pub(super) fn designs(
         &self,
         designs: Option<Spanned<DeValue<'a>>>,
-        top: &Table<'_>,
-        defaults: (u32, u32),
+        defaults: Defaults,
         scenario: &mut Scenario,
     ) -> Result<()> {
         let designs = self.document.tables(designs, "tables [[design]]")?;
         if designs.is_empty() {
-            let span = top.at("design");
-            return self.wrong(span, "no designs: there is nothing to compare; write a table [[design]]");
+            return self.lacks("no designs: there is nothing to compare; write a table [[design]]");
         }
         let mut normal = Vec::new();
-        for mut design in designs {
-            let written = design.clone();
-            let groups = match design.take("group") {
-                None => None,
-                Some(groups) => Some(self.document.tables(Some(groups), "tables [[design.group]]")?),
-            };
-            let strategy = design.take("strategy");
-            let settings: GroupSettings = self.document.read(design, &["strategy", "group"])?;
-            let mut tables = Vec::new();
-            let built = match (groups, strategy) {
-                (None, None) => {
-                    return self
-                        .wrong(written.span, "[[design]] lacks `strategy` (or tables [[design.group]])");
-                }
-                (Some(_), Some(strategy)) => {
-                    return self.wrong(
-                        strategy.span(),
-                        "a [[design]] has a `strategy` or tables [[design.group]], not both",
-                    );
-                }
-                (None, Some(strategy)) => {
-                    let (group, table) = self.group(
-                        strategy,
-                        &GroupSettings { name: None, ..settings.clone() },
-                        defaults,
-                        &written,
-                        scenario,
-                    )?;
-                    tables.push(table);
-                    vec![group]
-                }
-                (Some(groups), None) => {
-                    let inherited =
-                        (settings.processes.unwrap_or(defaults.0), settings.workers.unwrap_or(defaults.1));
-                    if settings.workloads.is_some() || settings.token.is_some() {
-                        let key = if settings.token.is_some() { "token" } else { "workloads" };
-                        return self.wrong(
-                            written.at(key),
-                            format!("`{key}` belongs into the tables [[design.group]]"),
-                        );
-                    }
-                    let mut built: Vec<Group> = Vec::new();
-                    for mut group in groups {
-                        let written = group.clone();
-                        let Some(strategy) = group.take("strategy") else {
-                            return self.wrong(written.span, "[[design.group]] lacks `strategy`");
-                        };
-                        let settings = self.document.read(group, &["strategy"])?;
-                        let (group, table) =
-                            self.group(strategy, &settings, inherited, &written, scenario)?;
-                        if built.iter().any(|other| other.name == group.name) {
-                            let message = format!(
-                                "there are two groups `{}`; give one of them another `name`",
-                                group.name
-                            );
-                            return self.wrong(written.at("name"), message);
-                        }
-                        built.push(group);
-                        tables.push(table);
-                    }
-                    built
-                }
-            };
-            let Some(first) = built.first() else {
-                return self.wrong(written.at("group"), "a [[design]] without groups sends nothing");
-            };
-            let name = settings.name.clone().unwrap_or_else(|| first.strategy.kind().to_owned());
-            self.check_name(&name, written.at("name"))?;
-            if name == RESERVED {
-                return self.wrong(written.at("name"), format!("`{RESERVED}` is reserved for saved results"));
-            }
-            if scenario.designs.iter().any(|design| design.name == name) {
-                let message = format!("there are two designs `{name}`; give one of them another `name`");
+        for table in designs {
+            let written = table.clone();
+            let (design, groups) = self.design(table, defaults, scenario)?;
+            if scenario.designs.iter().any(|other| other.name == design.name) {
+                let message =
+                    format!("there are two designs `{}`; give one of them another `name`", design.name);
                 return self.wrong(written.at("name"), message);
             }
-            let design = Design { name, groups: built };
             self.check_design(&design, &written, scenario)?;
             let mut table = toml::Table::new();
             table.insert("name".to_owned(), design.name.clone().into());
-            table.insert("group".to_owned(), tables.into());
+            table.insert("group".to_owned(), groups.into());
             normal.push(toml::Value::from(table));
             scenario.designs.push(design);
         }
         scenario.normal.insert("design".to_owned(), normal.into());
         Ok(())
+    }
+
+    /// A design, and the tables of its groups with everything filled in. The short form is a design of one group.
+    fn design(
+        &self,
+        mut design: Table<'a>,
+        defaults: Defaults,
+        scenario: &mut Scenario,
+    ) -> Result<(Design, Vec<toml::Table>)> {
+        let written = design.clone();
+        let (groups, strategy) = (design.take("group"), design.take("strategy"));
+        let settings: GroupSettings = self.document.read(design, &["strategy", "group"])?;
+        let groups = match (groups, strategy) {
+            (None, None) => {
+                return self.wrong(written.span, "[[design]] lacks `strategy` (or tables [[design.group]])");
+            }
+            (Some(_), Some(strategy)) => {
+                let message = "a [[design]] has a `strategy` or tables [[design.group]], not both";
+                return self.wrong(strategy.span(), message);
+            }
+            (None, Some(strategy)) => {
+                let settings = GroupSettings { name: None, ..settings.clone() };
+                vec![self.group(strategy, &settings, defaults, &written, scenario)?]
+            }
+            (Some(groups), None) => self.groups(groups, &settings, defaults, &written, scenario)?,
+        };
+        let (groups, tables): (Vec<Group>, Vec<toml::Table>) = groups.into_iter().unzip();
+        let Some(first) = groups.first() else {
+            return self.wrong(written.at("group"), "a [[design]] without groups sends nothing");
+        };
+        let name = settings.name.unwrap_or_else(|| first.strategy.kind().to_owned());
+        self.check_name(&name, written.at("name"))?;
+        if name == RESERVED {
+            return self.wrong(written.at("name"), format!("`{RESERVED}` is reserved for saved results"));
+        }
+        Ok((Design { name, groups }, tables))
+    }
+
+    fn groups(
+        &self,
+        groups: Spanned<DeValue<'a>>,
+        design: &GroupSettings,
+        defaults: Defaults,
+        written: &Table<'_>,
+        scenario: &mut Scenario,
+    ) -> Result<Vec<(Group, toml::Table)>> {
+        let misplaced = [("token", design.token.is_some()), ("workloads", design.workloads.is_some())];
+        if let Some((key, _)) = misplaced.into_iter().find(|(_, given)| *given) {
+            return self.wrong(written.at(key), format!("`{key}` belongs into the tables [[design.group]]"));
+        }
+        let defaults = Defaults {
+            processes: design.processes.unwrap_or(defaults.processes),
+            workers: design.workers.unwrap_or(defaults.workers),
+        };
+        let mut built: Vec<(Group, toml::Table)> = Vec::new();
+        for mut table in self.document.tables(Some(groups), "tables [[design.group]]")? {
+            let written = table.clone();
+            let Some(strategy) = table.take("strategy") else {
+                return self.wrong(written.span, "[[design.group]] lacks `strategy`");
+            };
+            let settings = self.document.read(table, &["strategy"])?;
+            let (group, table) = self.group(strategy, &settings, defaults, &written, scenario)?;
+            if built.iter().any(|(other, _)| other.name == group.name) {
+                let message =
+                    format!("there are two groups `{}`; give one of them another `name`", group.name);
+                return self.wrong(written.at("name"), message);
+            }
+            // A process takes from one outbox, so workloads come in sets that whole groups share.
+            let divided = built.iter().find(|(other, _)| {
+                other.workloads != group.workloads
+                    && other.workloads.iter().any(|w| group.workloads.contains(w))
+            });
+            if let Some((other, _)) = divided {
+                let message = format!(
+                    "groups `{}` and `{}` share a part of their workloads; let them share all or none",
+                    other.name, group.name
+                );
+                return self.wrong(written.at("workloads"), message);
+            }
+            built.push((group, table));
+        }
+        Ok(built)
+    }
+
+    /// A group, and its table with everything filled in.
+    fn group(
+        &self,
+        strategy: Spanned<DeValue<'a>>,
+        settings: &GroupSettings,
+        defaults: Defaults,
+        written: &Table<'_>,
+        scenario: &mut Scenario,
+    ) -> Result<(Group, toml::Table)> {
+        let strategy = self.strategy(strategy)?;
+        let processes = settings.processes.unwrap_or(defaults.processes);
+        let workers = settings.workers.unwrap_or(defaults.workers);
+        if processes == 0 || workers == 0 {
+            let key = if processes == 0 { "processes" } else { "workers" };
+            return self
+                .wrong(written.at(key), format!("`{key}`: with none of them nothing is sent; at least 1"));
+        }
+        let name = settings.name.clone().unwrap_or_else(|| strategy.kind().to_owned());
+        self.check_name(&name, written.at("name"))?;
+        let token_name = settings.token.as_deref().unwrap_or("main");
+        let Some(token) = index_of(&mut scenario.tokens, token_name, u16::MAX.into()) else {
+            return self.wrong(written.at("token"), "more than 65536 tokens");
+        };
+        let workloads = self.routed(settings.workloads.as_deref(), written, scenario)?;
+        let routed: Vec<&str> =
+            workloads.iter().map(|index| scenario.workloads[*index].name.as_str()).collect();
+        let mut parameters = toml::Table::new();
+        parameters.insert("kind".to_owned(), strategy.kind().into());
+        parameters.extend(strategy.parameters());
+        let normal = [
+            ("name", name.clone().into()),
+            ("processes", processes.into()),
+            ("workers", workers.into()),
+            ("token", token_name.into()),
+            ("workloads", routed.into()),
+            ("strategy", parameters.into()),
+        ];
+        let normal =
+            normal.into_iter().map(|(key, value): (&str, toml::Value)| (key.to_owned(), value)).collect();
+        Ok((Group { name, strategy, processes, workers, token: token as u16, workloads }, normal))
+    }
+
+    /// The workloads of these names; all without names.
+    fn routed(
+        &self,
+        names: Option<&[String]>,
+        written: &Table<'_>,
+        scenario: &Scenario,
+    ) -> Result<Vec<usize>> {
+        let Some(names) = names else { return Ok((0..scenario.workloads.len()).collect()) };
+        let mut workloads = Vec::new();
+        for name in names {
+            let known = || scenario.workloads.iter().map(|workload| workload.name.as_str());
+            let Some(index) = known().position(|known| known == name) else {
+                let message = format!("unknown workload `{name}` in `workloads`{}", hint(name, known()));
+                return self.wrong(written.at("workloads"), message);
+            };
+            workloads.push(index);
+        }
+        workloads.sort_unstable();
+        workloads.dedup();
+        Ok(workloads)
+    }
+
+    /// A strategy: its kind, or a table with the kind and its parameters.
+    fn strategy(&self, strategy: Spanned<DeValue<'a>>) -> Result<Box<dyn Configured>> {
+        let span = strategy.span();
+        let (kind, parameters) = match strategy.into_inner() {
+            kind @ DeValue::String(_) => {
+                (Spanned::new(span.clone(), kind), Table { span, entries: DeTable::new() })
+            }
+            DeValue::Table(entries) => {
+                let mut table = Table { span, entries };
+                let Some(kind) = table.take("kind") else {
+                    let message = "the strategy lacks its `kind`, as in `{ kind = \"scheduler\" }`";
+                    return self.wrong(table.span, message);
+                };
+                (kind, table)
+            }
+            _ => {
+                let message = "a strategy is a name, as in `\"scheduler\"`, or a table, as in `{ kind = \"scheduler\" }`";
+                return self.wrong(span, message);
+            }
+        };
+        let Some(name) = kind.get_ref().as_str() else {
+            return self.wrong(kind.span(), "`kind` is the name of a strategy, as in `\"scheduler\"`");
+        };
+        let known =
+            self.registry.strategy(name).or_else(|error| self.wrong(kind.span(), error.to_string()))?;
+        (known.read)(parameters.into_deserializer()).map_err(|error| self.document.explain(&error, &["kind"]))
     }
 
     fn check_design(&self, design: &Design, written: &Table<'_>, scenario: &Scenario) -> Result<()> {
@@ -133,94 +245,5 @@ impl<'a> Reader<'a> {
             return self.wrong(written.at("group"), message);
         }
         Ok(())
-    }
-
-    /// A group, and its table with everything filled in.
-    fn group(
-        &self,
-        strategy: Spanned<DeValue<'a>>,
-        settings: &GroupSettings,
-        defaults: (u32, u32),
-        written: &Table<'_>,
-        scenario: &mut Scenario,
-    ) -> Result<(Group, toml::Table)> {
-        let strategy = self.strategy(strategy)?;
-        let counts = [
-            ("processes", settings.processes.unwrap_or(defaults.0)),
-            ("workers", settings.workers.unwrap_or(defaults.1)),
-        ];
-        if let Some((key, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
-            return self
-                .wrong(written.at(key), format!("`{key}`: with none of them nothing is sent; at least 1"));
-        }
-        let name = settings.name.clone().unwrap_or_else(|| strategy.kind().to_owned());
-        self.check_name(&name, written.at("name"))?;
-        let token_name = settings.token.as_deref().unwrap_or("main");
-        let Some(token) = index_of(&mut scenario.tokens, token_name, u16::MAX.into()) else {
-            return self.wrong(written.at("token"), "more than 65536 tokens");
-        };
-        let mut workloads = Vec::new();
-        match &settings.workloads {
-            None => workloads.extend(0..scenario.workloads.len()),
-            Some(names) => {
-                for name in names {
-                    let known = || scenario.workloads.iter().map(|workload| workload.name.as_str());
-                    let Some(index) = known().position(|known| known == name) else {
-                        let message =
-                            format!("unknown workload `{name}` in `workloads`{}", hint(name, known()));
-                        return self.wrong(written.at("workloads"), message);
-                    };
-                    workloads.push(index);
-                }
-                workloads.sort_unstable();
-                workloads.dedup();
-            }
-        }
-        let mut normal = toml::Table::new();
-        normal.insert("name".to_owned(), name.clone().into());
-        counts.map(|(key, count)| normal.insert(key.to_owned(), count.into()));
-        normal.insert("token".to_owned(), token_name.into());
-        let routed: Vec<&str> =
-            workloads.iter().map(|index| scenario.workloads[*index].name.as_str()).collect();
-        normal.insert("workloads".to_owned(), routed.into());
-        let mut parameters = toml::Table::new();
-        parameters.insert("kind".to_owned(), strategy.kind().into());
-        parameters.extend(strategy.parameters());
-        normal.insert("strategy".to_owned(), parameters.into());
-        let [(_, processes), (_, workers)] = counts;
-        Ok((Group { name, strategy, processes, workers, token: token as u16, workloads }, normal))
-    }
-
-    /// A strategy: its kind, or a table with the kind and its parameters.
-    fn strategy(&self, strategy: Spanned<DeValue<'a>>) -> Result<Box<dyn Configured>> {
-        let span = strategy.span();
-        let (kind, parameters) = match strategy.into_inner() {
-            DeValue::String(kind) => {
-                (Spanned::new(span.clone(), kind), Table { span, entries: DeTable::new() })
-            }
-            DeValue::Table(entries) => {
-                let mut table = Table { span, entries };
-                let kind = table.take("kind").map(|kind| (kind.span(), kind.into_inner()));
-                match kind {
-                    Some((span, DeValue::String(kind))) => (Spanned::new(span, kind), table),
-                    Some((span, _)) => {
-                        return self.wrong(span, "`kind` is the name of a strategy, as in `\"scheduler\"`");
-                    }
-                    None => {
-                        return self.wrong(
-                            table.span,
-                            "the strategy lacks its `kind`, as in `{ kind = \"scheduler\" }`",
-                        );
-                    }
-                }
-            }
-            _ => {
-                let message = "a strategy is a name, as in `\"scheduler\"`, or a table, as in `{ kind = \"scheduler\" }`";
-                return self.wrong(span, message);
-            }
-        };
-        let known = self.registry.strategy(kind.get_ref());
-        let known = known.or_else(|error| self.wrong(kind.span(), error.to_string()))?;
-        (known.read)(parameters.into_deserializer()).map_err(|error| self.document.explain(&error, &["kind"]))
     }
 }

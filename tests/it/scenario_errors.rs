@@ -1,0 +1,487 @@
+//! What is said about scenarios that are wrong: file, line, key, value, and the nearest right name.
+
+use floodlab::scenario::{Excerpt, Scenario};
+use floodlab::{Env, Registry, Strategy};
+use insta::assert_snapshot;
+
+/// A valid scenario.
+const VALID: &str = r#"duration = "1h"
+
+[chats]
+count = "10k"
+
+[workload.replies]
+kind = "poisson"
+class = "reply"
+rate = "1/s"
+
+[[design]]
+strategy = "plain-loop"
+"#;
+
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PlainLoop {}
+
+impl Strategy for PlainLoop {
+    const KIND: &'static str = "plain-loop";
+    const SUMMARY: &'static str = "for these tests";
+    async fn run(self, _env: Env) {}
+}
+
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Paced {
+    rate: fake_telegram::units::Rate,
+}
+
+impl Strategy for Paced {
+    const KIND: &'static str = "paced";
+    const SUMMARY: &'static str = "for these tests";
+    async fn run(self, _env: Env) {}
+}
+
+pub(crate) fn registry() -> Registry {
+    Registry::builtin().with_strategy::<PlainLoop>().with_strategy::<Paced>()
+}
+
+/// The error about a file, as a compiler shows it.
+fn told_about(name: &str, text: &str) -> String {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| directory.path().join(name);
+    let write = |name: &str, text: &str| std::fs::write(file(name), text).expect("written");
+    write(name, text);
+    write("broken.csv", "due_ms,chat,kind\n1,1,private\n2,one,private\n");
+    write("unsorted.csv", "due_ms,chat,kind\n5,1,private\n4,1,private\n");
+    let error = Scenario::load(&file(name), &registry()).expect_err("a wrong scenario");
+    let mut told = error.to_string().replace(&format!("{}/", directory.path().display()), "");
+    if let Some(Excerpt { text, column, width, .. }) = error.excerpt() {
+        told += &format!("\n{text}\n{}{}", " ".repeat(*column), "^".repeat(*width));
+    }
+    told
+}
+
+/// [`VALID`] with `old` replaced by `new`.
+fn with(old: &str, new: &str) -> String {
+    assert!(VALID.contains(old), "{old} is not in the scenario");
+    told_about("x.toml", &VALID.replace(old, new))
+}
+
+/// [`VALID`] with lines at its end.
+fn and(more: &str) -> String {
+    told_about("x.toml", &format!("{VALID}{more}\n"))
+}
+
+#[test]
+fn names_that_are_nearly_right() {
+    assert_snapshot!(and("wokers = 16"), @r#"
+    x.toml:13: unknown key `wokers` in [[design]]; did you mean `workers`?
+    wokers = 16
+    ^^^^^^
+    "#);
+    assert_snapshot!(with(r#""plain-loop""#, r#""plain-lop""#), @r#"
+    x.toml:12: unknown strategy `plain-lop`; did you mean `plain-loop`?
+    strategy = "plain-lop"
+               ^^^^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#""plain-loop""#, r#"{ kind = "paced", rat = "25/s" }"#), @r#"
+    x.toml:12: unknown key `rat` in [design.strategy]; did you mean `rate`?
+    strategy = { kind = "paced", rat = "25/s" }
+                                 ^^^
+    "#);
+    assert_snapshot!(with(r#""poisson""#, r#""posson""#), @r#"
+    x.toml:7: unknown workload `posson`; did you mean `poisson`?
+    kind = "posson"
+           ^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#"rate = "1/s""#, r#"rate = "1/s"
+unitl = "5min""#), @r#"
+    x.toml:10: unknown key `unitl` in [workload.replies]; did you mean `until`?
+    unitl = "5min"
+    ^^^^^
+    "#);
+    assert_snapshot!(with(r#"rate = "1/s""#, r#"rate = "1/s"
+chats = { kinds = ["privat"] }"#), @r#"
+    x.toml:10: unknown value `privat` of `kinds` in [workload.replies.chats]; did you mean `private`?
+    chats = { kinds = ["privat"] }
+                       ^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#"count = "10k""#, r#"count = "10k"
+[[chats.schedule]]
+at = "1h"
+action = "dye""#), @r#"
+    x.toml:7: unknown value `dye` of `action` in [[chats.schedule]]; did you mean `die`?
+    action = "dye"
+             ^^^^^
+    "#);
+    assert_snapshot!(and(r#"[server.limit.token]
+rat = "30/s""#), @r#"
+    x.toml:14: unknown key `rat` in [server.limit.token]; did you mean `rate`?
+    rat = "30/s"
+    ^^^
+    "#);
+    assert_snapshot!(and(r#"[[server.fault]]
+kind = "htm"
+rate = "1%""#), @r#"
+    x.toml:14: unknown value `htm` of `kind` in [[server.fault]]; did you mean `html`?
+    kind = "htm"
+           ^^^^^
+    "#);
+    assert_snapshot!(with(r#"strategy = "plain-loop""#, r#"[[design.group]]
+strategy = "plain-loop"
+workloads = ["reply"]"#), @r#"
+    x.toml:14: unknown workload `reply` in `workloads`; there is only `replies`
+    workloads = ["reply"]
+                ^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn values_that_do_not_fit() {
+    assert_snapshot!(with(r#""plain-loop""#, r#"{ kind = "paced", rate = 25 }"#), @r#"
+    x.toml:12: `rate` in [design.strategy]: `25` has no unit; write `25/s` or `25/min`
+    strategy = { kind = "paced", rate = 25 }
+                                        ^^
+    "#);
+    assert_snapshot!(with(r#""1h""#, "10"), @r#"
+    x.toml:1: `duration`: `10` has no unit; write `10s` for seconds, `10ms` for milliseconds
+    duration = 10
+               ^^
+    "#);
+    assert_snapshot!(with(r#""1h""#, r#""0s""#), @r#"
+    x.toml:1: `duration`: nothing happens in no time; write it as in `24h`
+    duration = "0s"
+               ^^^^
+    "#);
+    assert_snapshot!(with(r#"count = "10k""#, r#"count = "10k"
+dead = 0.05"#), @r#"
+    x.toml:5: `dead` in [chats]: `0.05` has no unit; write a share in per cent, as in `5%`
+    dead = 0.05
+           ^^^^
+    "#);
+    assert_snapshot!(with(r#"count = "10k""#, r#"count = "10k"
+dead = "105%""#), @r#"
+    x.toml:5: `dead` in [chats]: `105%` is more than 100%
+    dead = "105%"
+           ^^^^^^
+    "#);
+    assert_snapshot!(with(r#"rate = "1/s""#, r#"rate = "1/s"
+profile = [1, 2, 3]"#), @r#"
+    x.toml:10: `profile` in [workload.replies]: 3 weights; write one for each of the 24 hours
+    profile = [1, 2, 3]
+              ^^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#"rate = "1/s""#, r#"rate = "1/s"
+from = "2h""#), @r#"
+    x.toml:10: `from` in [workload.replies]: 2h is not before 1h, where the workload ends
+    from = "2h"
+           ^^^^
+    "#);
+    assert_snapshot!(with(r#"[chats]
+count = "10k""#, r#"chats = "10k""#), @r#"
+    x.toml:3: `chats`: invalid type: string "10k", expected a table [chats]
+    chats = "10k"
+            ^^^^^
+    "#);
+    assert_snapshot!(with("[[design]]", "[design]"), @r#"
+    x.toml:11: a table where a list of tables [[design]] is expected
+    [design]
+    ^^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"name = "my design""#), @r#"
+    x.toml:13: `my design` is no name; use letters, digits, `-`, `_` and `.`, a letter or digit first
+    name = "my design"
+           ^^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn what_is_missing_or_there_twice() {
+    assert_snapshot!(with(r#"duration = "1h"
+"#, ""), @"x.toml: the scenario lacks `duration`");
+    assert_snapshot!(with(r#"[[design]]
+strategy = "plain-loop"
+"#, ""), @"x.toml: no designs: there is nothing to compare; write a table [[design]]");
+    assert_snapshot!(with(r#"[workload.replies]
+kind = "poisson"
+class = "reply"
+rate = "1/s"
+"#, ""), @"x.toml: no workloads: there is nothing to send; write a table [workload.NAME]");
+    assert_snapshot!(with(r#"rate = "1/s"
+"#, ""), @r#"
+    x.toml:6: [workload.replies] lacks `rate`
+    [workload.replies]
+    ^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#"class = "reply"
+"#, ""), @r#"
+    x.toml:6: [workload.replies] lacks `class`
+    [workload.replies]
+    ^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#"strategy = "plain-loop"
+"#, r#"name = "empty"
+"#), @r#"
+    x.toml:11: [[design]] lacks `strategy` (or tables [[design.group]])
+    [[design]]
+    ^^^^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[[design]]
+strategy = "plain-loop""#), @r#"
+    x.toml:13: there are two designs `plain-loop`; give one of them another `name`
+    [[design]]
+    ^^^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#"rate = "1/s""#, r#"rate = "1/s"
+rate = "2/s""#), @r#"
+    x.toml:10: not TOML: duplicate key
+    rate = "2/s"
+    ^^^^
+    "#);
+    assert_snapshot!(with(r#"count = "10k""#, "count = 10k"), @r#"
+    x.toml:4: not TOML: string values must be quoted, expected literal string
+    count = 10k
+            ^^^
+    "#);
+}
+
+#[test]
+fn servers_that_cannot_be() {
+    assert_snapshot!(and(r#"[server]
+profile = "telegramm""#), @r#"
+    x.toml:14: [server]: unknown profile `telegramm`; known are telegram, telegram-observed, unlimited; did you mean `telegram`?
+    profile = "telegramm"
+              ^^^^^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[server.limit.tokn]
+rate = "30/s""#), @r#"
+    x.toml:13: [server]: limit `tokn` is not in profile `telegram` (has token, chat, group, channel) and lacks `algorithm`; did you mean `token`?
+    [server.limit.tokn]
+    ^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[server.limit.token]
+window = "1min""#), @r#"
+    x.toml:14: [server]: `limit.token.window` has no meaning for a token bucket; it has `rate` and `burst` (or set `algorithm`)
+    window = "1min"
+             ^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[[server.fault]]
+kind = "html"
+rate = "60%"
+[[server.fault]]
+kind = "empty"
+rate = "60%""#), @r#"
+    x.toml:13: [[server.fault]]: faults that are active at 0s add up to 120% of all calls; lower a `rate` or move a `from`
+    [[server.fault]]
+    ^^^^^^^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn designs_that_send_nothing() {
+    assert_snapshot!(and("workers = 0"), @r#"
+    x.toml:13: `workers`: with none of them nothing is sent; at least 1
+    workers = 0
+              ^
+    "#);
+    assert_snapshot!(and(r#"processes = 2000
+workers = 501"#), @r#"
+    x.toml:14: design `plain-loop` has 1002000 workers; at most 1000000 are possible
+    workers = 501
+              ^^^
+    "#);
+    assert_snapshot!(with(r#"strategy = "plain-loop""#, r#"[[design.group]]
+strategy = "plain-loop"
+workloads = []"#), @r#"
+    x.toml:12: no group of design `plain-loop` takes workload `replies`; add it to `workloads`
+    [[design.group]]
+    ^^^^^^^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn expectations_that_mean_nothing() {
+    assert_snapshot!(and(r#"[[expect]]
+metric = "lagg"
+expect = "p(99) <= 5s""#), @r#"
+    x.toml:14: [[expect]]: unknown metric `lagg`; did you mean `lag`?
+    metric = "lagg"
+             ^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[[expect]]
+metric = "lag"
+where = { class = "replies" }
+expect = "p(99) <= 5s""#), @r#"
+    x.toml:15: [[expect]]: unknown class `replies`; known are reply
+    where = { class = "replies" }
+            ^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[[expect]]
+metric = "lag"
+design = "plain-lopp"
+expect = "p(99) <= 5s""#), @r#"
+    x.toml:15: [[expect]]: unknown design `plain-lopp`; did you mean `plain-loop`?
+    design = "plain-lopp"
+             ^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[[expect]]
+metric = "lag"
+expect = "p(99) <= plan-loop""#), @r#"
+    x.toml:15: [[expect]]: unknown design `plan-loop`; did you mean `plain-loop`?
+    expect = "p(99) <= plan-loop"
+             ^^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[[expect]]
+metric = "lag"
+expect = ["p(50) <= 1s", "p(99) <= 5"]"#), @r#"
+    x.toml:15: [[expect]]: cannot read the right-hand side: `5` has no unit; write `5s` for seconds, `5ms` for milliseconds
+    expect = ["p(50) <= 1s", "p(99) <= 5"]
+             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[[expect]]
+metrc = "lag"
+expect = "p(99) <= 5s""#), @r#"
+    x.toml:14: unknown key `metrc` in [[expect]]; did you mean `metric`?
+    metrc = "lag"
+    ^^^^^
+    "#);
+}
+
+#[test]
+fn traces_that_cannot_be_played() {
+    assert_snapshot!(with(r#"kind = "poisson"
+class = "reply"
+rate = "1/s""#, r#"kind = "trace"
+class = "reply"
+file = "nowhere.csv""#), @r#"
+    x.toml:9: `file` in [workload.replies]: cannot read nowhere.csv: No such file or directory (os error 2)
+    file = "nowhere.csv"
+           ^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#"kind = "poisson"
+class = "reply"
+rate = "1/s""#, r#"kind = "trace"
+class = "reply"
+file = "broken.csv""#), @r#"
+    x.toml:9: `file` in [workload.replies]: broken.csv:3: chat `one` is not a whole number
+    2,one,private
+    file = "broken.csv"
+           ^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#"kind = "poisson"
+class = "reply"
+rate = "1/s""#, r#"kind = "trace"
+class = "reply"
+file = "unsorted.csv""#), @r#"
+    x.toml:9: `file` in [workload.replies]: unsorted.csv:3: not in order of `due_ms`: 4 follows 5
+    4,1,private
+    file = "unsorted.csv"
+           ^^^^^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn json_is_told_about_like_toml() {
+    let valid = r#"{
+  "duration": "1h",
+  "chats": { "count": "10k" },
+  "workload": { "replies": { "kind": "poisson", "class": "reply", "rate": "1/s" } },
+  "design": [{ "strategy": "plain-loop" }]
+}"#;
+    let with = |old: &str, new: &str| told_about("x.json", &valid.replace(old, new));
+    assert_snapshot!(with("\"strategy\"", "\"wokers\": 3, \"strategy\""), @r#"
+    x.json:5: unknown key `wokers` in [[design]]; did you mean `workers`?
+      "design": [{ "wokers": 3, "strategy": "plain-loop" }]
+                   ^^^^^^^^
+    "#);
+    assert_snapshot!(with("\"1/s\"", "1"), @r#"
+    x.json:4: `rate` in [workload.replies]: `1` has no unit; write `1/s` or `1/min`
+      "workload": { "replies": { "kind": "poisson", "class": "reply", "rate": 1 } },
+                                                                              ^
+    "#);
+    assert_snapshot!(with("\"1/s\"", "null"), @r#"
+    x.json:4: `null` is no value; leave the key out
+      "workload": { "replies": { "kind": "poisson", "class": "reply", "rate": null } },
+                                                                              ^
+    "#);
+    assert_snapshot!(with("\"1h\",", "\"1h\""), @r#"
+    x.json:3: not JSON: expected `,` or `}`
+      "chats": { "count": "10k" },
+      ^
+    "#);
+    assert_snapshot!(with("\"chats\"", "\"duration\": \"2h\", \"chats\""), @r#"
+    x.json:3: duplicate key `duration`
+      "duration": "2h", "chats": { "count": "10k" },
+      ^
+    "#);
+}
+
+#[test]
+fn a_file_that_is_missing() {
+    let error = Scenario::load("nowhere.toml".as_ref(), &registry()).expect_err("no such file");
+    assert_snapshot!(error, @"nowhere.toml: cannot be read: No such file or directory (os error 2)");
+}
+
+/// What `check` prints is the scenario itself; comments do not count, and what a trace holds does.
+#[test]
+fn the_normal_form_reads_back_to_the_same_hash() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let load = |text: &str| {
+        let file = directory.path().join("x.toml");
+        std::fs::write(&file, text).expect("written");
+        Scenario::load(&file, &registry()).expect("a scenario")
+    };
+    let trace = |rows: &str| {
+        std::fs::write(directory.path().join("t.csv"), format!("due_ms,chat,kind\n{rows}")).expect("written");
+    };
+    let text = format!(
+        "{VALID}{}",
+        r#"
+[[design]]
+name = "two"
+[[design.group]]
+strategy = { kind = "paced", rate = "25/s" }
+[[design.group]]
+strategy = "plain-loop"
+token = "second"
+[[server.fault]]
+kind = "html"
+rate = "1%"
+[server.limit.group]
+off = true
+[workload.old]
+kind = "trace"
+class = "old"
+file = "t.csv"
+speed = 2.5
+deadline = "1min"
+[workload.promotion]
+kind = "broadcast"
+class = "broadcast"
+at = ["10min", "20min"]
+chats = { share = "20%" }
+[[expect]]
+metric = "lag"
+where = { class = "reply" }
+design = "two"
+expect = ["p(99) <= 0.1 * plain-loop", "max < 1h"]
+"#
+    );
+    trace("5,1,private\n");
+    let scenario = load(&text);
+    let again = load(&scenario.to_toml());
+    assert_eq!(again.to_toml(), scenario.to_toml());
+    assert_eq!(again.hash, scenario.hash);
+    assert_eq!(load(&format!("# A comment.\n{text}")).hash, scenario.hash);
+    assert_ne!(load(&text.replace("1/s", "2/s")).hash, scenario.hash);
+    let json: serde_json::Value = toml::from_str(&text).expect("TOML");
+    let file = directory.path().join("x.json");
+    std::fs::write(&file, json.to_string()).expect("written");
+    assert_eq!(
+        Scenario::load(&file, &registry()).expect("a scenario").hash,
+        scenario.hash,
+        "JSON is the same"
+    );
+    trace("6,1,private\n");
+    assert_ne!(load(&text).hash, scenario.hash);
+}
