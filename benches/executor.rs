@@ -16,7 +16,7 @@ fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("executor");
     group.sample_size(10);
-    for (workers, rounds) in size([(1_000, 100), (100_000, 2)], [(10, 2), (100, 2)]) {
+    for (workers, rounds) in size([(1_000, 100), (100_000, 5)], [(10, 2), (100, 2)]) {
         let load = Load { key: key(1, "bench"), workers, rounds };
         let end = load.end();
         group.throughput(Throughput::Elements(2 * workers * rounds));

@@ -19,7 +19,7 @@ use size::size;
 
 const CHATS: u32 = 300_000;
 /// 28 messages a second.
-const PACE: Duration = Duration::from_micros(35_714);
+const PACE: Duration = Duration::from_micros(35_715);
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
@@ -34,7 +34,7 @@ fn main() {
     group.bench_function(BenchmarkId::new("script", count), |bencher| {
         bencher.iter(|| {
             for _ in 0..count {
-                now = now + PACE;
+                now += PACE;
                 let taken = store.run(state, now, |now, state| {
                     let free = bucket.wait(*state, now).is_zero();
                     if free {
@@ -84,7 +84,7 @@ impl Queue {
     /// So many come in, and of those that wait so many leave.
     fn pass(&mut self, count: u64) {
         for _ in 0..count {
-            self.now = self.now + PACE;
+            self.now += PACE;
             self.push();
             self.lanes.promote(self.now);
             if let Some(offer) = self.lanes.pop(self.now, &mut self.expired) {
