@@ -100,12 +100,14 @@ pub struct Waiter(Target);
 #[derive(Clone)]
 pub struct Handle(Rc<Core>);
 
+type BoxedTask = Pin<Box<dyn Future<Output = ()>>>;
+
 struct Core {
     now: Cell<Time>,
     queue: RefCell<Queue>,
     /// Tasks to poll at this instant, in order.
     ready: RefCell<VecDeque<u32>>,
-    spawned: RefCell<Vec<(String, Pin<Box<dyn Future<Output = ()>>>)>>,
+    spawned: RefCell<Vec<(String, BoxedTask)>>,
     has_spawned: Cell<bool>,
     /// The task being polled.
     current: Cell<u32>,
@@ -124,7 +126,7 @@ struct Foreign {
 
 struct Task {
     name: String,
-    future: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    future: Option<BoxedTask>,
     waker: Waker,
     waiting: &'static str,
 }

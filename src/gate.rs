@@ -8,14 +8,14 @@
 mod condition;
 mod metric;
 
-use std::fmt;
 use std::str::FromStr;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 
 use crate::names::hint;
+use crate::one_or_many::OneOrMany;
 use crate::outcome::{Outcome, Verdict};
 
 pub use condition::{Aggregate, Bound, Condition, Operator, Quantity, Sign};
@@ -47,13 +47,10 @@ pub struct Written {
     #[serde(default)]
     pub r#where: IndexMap<String, String>,
     /// The designs that must pass: a name or a list; absent = every design that no condition refers to.
-    #[serde(default, deserialize_with = "one_or_many")]
-    #[schemars(with = "OneOrMany")]
-    pub design: Vec<String>,
+    #[serde(default)]
+    pub design: OneOrMany<String>,
     /// What must hold: a condition or a list, as in `p(99) <= 5s` or `p(99) <= 0.1 * naive-loop`.
-    #[serde(deserialize_with = "one_or_many")]
-    #[schemars(with = "OneOrMany")]
-    pub expect: Vec<String>,
+    pub expect: OneOrMany<String>,
 }
 
 /// The names that a rule may use: those of its scenario.
@@ -204,12 +201,12 @@ impl TryFrom<Written> for Rule {
         for label in written.r#where.keys() {
             metric.check_label(label)?;
         }
-        if written.expect.is_empty() {
+        if written.expect.0.is_empty() {
             return Err(RuleError::Empty);
         }
         let conditions =
-            written.expect.iter().map(|text| Condition::parse(text, metric)).collect::<Result<_, _>>()?;
-        Ok(Self { metric, r#where: written.r#where, designs: written.design, conditions })
+            written.expect.0.iter().map(|text| Condition::parse(text, metric)).collect::<Result<_, _>>()?;
+        Ok(Self { metric, r#where: written.r#where, designs: written.design.0, conditions })
     }
 }
 
@@ -239,8 +236,8 @@ impl FromStr for Rule {
         Self::try_from(Written {
             metric: metric.trim().to_owned(),
             r#where,
-            design: Vec::new(),
-            expect: conditions.split(',').map(str::to_owned).collect(),
+            design: OneOrMany::default(),
+            expect: OneOrMany(conditions.split(',').map(str::to_owned).collect()),
         })
     }
 }
@@ -250,8 +247,8 @@ pub fn is_lower_bound(verdict: &Verdict, outcome: &Outcome) -> bool {
     let written = Written {
         metric: verdict.metric.clone(),
         r#where: verdict.r#where.clone(),
-        design: Vec::new(),
-        expect: vec![verdict.expect.clone()],
+        design: OneOrMany::default(),
+        expect: OneOrMany(vec![verdict.expect.clone()]),
     };
     Rule::try_from(written)
         .ok()
@@ -277,37 +274,6 @@ fn known_name(what: &'static str, name: &str, known: &[String]) -> Result<(), Ru
 
 fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> RuleError {
     RuleError::Unknown { what, name: name.to_owned(), hint: hint(name, known) }
-}
-
-/// A text or a list of texts.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-#[expect(dead_code, reason = "describes the schema of what `one_or_many` reads")]
-enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
-}
-
-/// Reads a text or a list of texts, with a better error than an untagged enum gives.
-fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    struct Visitor;
-    impl<'de> de::Visitor<'de> for Visitor {
-        type Value = Vec<String>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a text or a list of texts")
-        }
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<String>, E> {
-            Ok(vec![text.to_owned()])
-        }
-        fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<Vec<String>, A::Error> {
-            let mut texts = Vec::new();
-            while let Some(text) = items.next_element()? {
-                texts.push(text);
-            }
-            Ok(texts)
-        }
-    }
-    deserializer.deserialize_any(Visitor)
 }
 
 /// The name that no design may have: the saved result that a later version compares with.

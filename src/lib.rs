@@ -6,6 +6,7 @@
 //! that. So the list is the architecture.
 
 pub(crate) mod names;
+pub mod one_or_many;
 pub mod rng;
 pub mod executor;
 pub mod world;

@@ -4,7 +4,6 @@
 //! simplest one.
 
 pub mod factor;
-pub mod one_or_many;
 pub mod population;
 pub mod audience;
 pub mod popularity;

@@ -51,7 +51,7 @@ type Draw = fn(&Report, &'static str) -> Picture;
 
 const PLOTS: &[(&str, &str, Draw)] = &[
     ("budget-utilisation", "Share of the token's budget that was used", dials::budget_utilisation),
-    ("lag-p99", "Lag of the slowest 1 % of messages, by when they fell due", dials::lag_p99),
+    ("lag-p99", "Lag that 1 % of messages exceeded, by when they fell due", dials::lag_p99),
     ("lag-distribution", "How many messages were how late", dials::lag_distribution),
     ("throttled", "Calls refused with 429, by the limit that was hit", dials::throttled),
     ("queue-depth", "Longest queue of a single chat", dials::queue_depth),

@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
                 let key = match &error {
                     RuleError::Unknown { what: "metric", .. } => "metric",
                     RuleError::Unknown { what: "class" | "limit", .. } | RuleError::Label { .. } => "where",
-                    RuleError::Unknown { name, .. } if written.design.contains(name) => "design",
+                    RuleError::Unknown { name, .. } if written.design.0.contains(name) => "design",
                     _ => "expect",
                 };
                 self.wrong(place.at(key), format!("[[expect]]: {error}"))
@@ -247,8 +247,8 @@ impl<'a> Reader<'a> {
             let mut table = toml::Table::new();
             table.insert("metric".to_owned(), written.metric.into());
             table.insert("where".to_owned(), value(&written.r#where));
-            table.insert("design".to_owned(), written.design.into());
-            table.insert("expect".to_owned(), written.expect.into());
+            table.insert("design".to_owned(), written.design.0.into());
+            table.insert("expect".to_owned(), written.expect.0.into());
             normal.push(toml::Value::from(table));
         }
         if !normal.is_empty() {

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::audience::{Audience, pick_next};
-use super::one_or_many::OneOrMany;
 use super::{Arrival, Site, Source, Workload, WorkloadError};
+use crate::one_or_many::OneOrMany;
 use crate::rng;
 
 /// The same notice to many chats at a time; each broadcast draws its own chats and reaches each at most once.

@@ -3,3 +3,4 @@
 mod cli;
 mod reports;
 mod scenario_errors;
+mod scenarios;

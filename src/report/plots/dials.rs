@@ -1,6 +1,6 @@
 //! The plots themselves.
 
-use crate::outcome::{Outcome, Report};
+use crate::outcome::{Lag, Outcome, Report};
 
 use super::super::{human, sheet};
 use super::axis::Axis;
@@ -24,47 +24,103 @@ pub(super) fn budget_utilisation(report: &Report, title: &'static str) -> Pictur
     picture
 }
 
+/// A panel per class: a reply's minute is another matter than a broadcast's.
 pub(super) fn lag_p99(report: &Report, title: &'static str) -> Picture {
     let notes = notes(report, |design| {
-        let (p99, max) =
-            (sheet::lag_of(design, "p99", |lag| lag.p99), sheet::lag_of(design, "max", |lag| lag.max));
-        let [p99, max] = [p99, max].map(|(us, lower_bound)| human::bounded_lag(us, lower_bound));
-        format!("p99 {p99}\nmax {max}")
+        let bounded = |lag: &Lag, name: &str, us: Option<u64>| {
+            human::bounded_lag(us, lag.lower_bound.iter().any(|bound| bound == name))
+        };
+        let p99 = |lag: &Lag| bounded(lag, "p99", lag.p99);
+        match (design.classes.first(), design.classes.last()) {
+            (Some((first, lag)), Some((last, other))) if first != last => {
+                format!("{first} {}\n{last} {}", p99(&lag.lag_us), p99(&other.lag_us))
+            }
+            _ => {
+                let lag = &design.metrics.lag_us;
+                format!("p99 {}\nmax {}", p99(lag), bounded(lag, "max", lag.max))
+            }
+        }
     });
     let subtitle = points(report, Through::Largest) + " Dashed: never delivered, a lower bound.";
     let mut picture = chart::picture(report, title, &subtitle, &notes);
-    let values = report.designs.iter().flat_map(|design| design.series.lag_p99_us.iter().copied().flatten());
-    let panel = Panel { x: &time(report), y: &Axis::lag(values), top: TOP, bottom: BOTTOM };
-    panel.frame(&mut picture, "p99 lag", true);
-    panel.x_title(&mut picture, TIME);
-    let horizon = report.scenario.horizon_us;
-    let mut censored = false;
-    for (look, design) in chart::worst_first(report) {
-        let values = design.series.lag_p99_us.iter().copied();
-        // What fell due in a window is at most as old as the window's start at the end of the run. Values that reach
-        // the age of its end are those of messages that were not delivered.
-        let step = design.series.step_us;
-        let samples = samples(design, values).enumerate().map(|(index, sample)| {
-            let age = horizon.saturating_sub((index as u64 + 1) * step);
-            let lower_bound =
-                sample.y.is_some_and(|us| us >= age as f64) && design.metrics.lag_us.censored > 0;
-            Sample { lower_bound, ..sample }
-        });
-        let samples: Vec<_> = samples.collect();
-        censored |= samples.iter().any(|sample| sample.lower_bound);
-        panel.series(&mut picture, look, Through::Largest, samples.into_iter());
-    }
-    if censored {
-        let ages = (0..=400).map(|k| horizon as f64 * f64::from(k) / 400.0);
-        let ages: Vec<_> = ages.filter(|due| panel.y.contains(horizon as f64 - due)).collect();
-        let curve: Vec<_> = ages.iter().map(|due| panel.place(*due, horizon as f64 - due)).collect();
-        picture.dashed(&curve, GREY, 1.5, (3.0, 5.0));
-        // It falls, so there is room above it to the right.
-        if let Some((x, y)) = curve.get(curve.len() * 3 / 5) {
-            picture.text("age at the end of the run", (x + 10.0, y - 14.0), 18.0, GREY, Anchor::Left);
+    let classes = report.designs.first().map(|design| design.classes.keys().collect::<Vec<_>>());
+    let classes: Vec<Option<&str>> = match classes.as_deref() {
+        Some([]) | Some([_]) | None => vec![None],
+        Some(several) => several.iter().map(|class| Some(class.as_str())).collect(),
+    };
+    let x = time(report);
+    let mut censored = None;
+    for (place, class) in stack(classes.len()).zip(classes) {
+        let values = report.designs.iter().flat_map(|design| lags(design, class).0.iter().copied().flatten());
+        let panel = Panel { x: &x, y: &Axis::lag(values), top: place.top, bottom: place.bottom };
+        let name = class.map_or_else(|| "p99 lag".to_owned(), |class| format!("p99 lag of class {class}"));
+        panel.frame(&mut picture, &name, place.last);
+        if place.last {
+            panel.x_title(&mut picture, TIME);
+        }
+        for (look, design) in chart::worst_first(report) {
+            let samples = lag_samples(design, class, report.scenario.horizon_us);
+            if samples.iter().any(|sample| sample.lower_bound) {
+                censored.get_or_insert(place);
+            }
+            panel.series(&mut picture, look, Through::Largest, samples.into_iter());
+        }
+        if let Some(first) = censored {
+            ages(&mut picture, &panel, report.scenario.horizon_us, first == place);
         }
     }
     picture
+}
+
+/// The 99th percentile over time of a class, or of all, and how many of its messages were not delivered.
+fn lags<'a>(design: &'a Outcome, class: Option<&str>) -> (&'a [Option<u64>], u64) {
+    match class.and_then(|class| design.classes.get(class)) {
+        Some(class) => (&class.lag_p99_us, class.lag_us.censored),
+        None => (&design.series.lag_p99_us, design.metrics.lag_us.censored),
+    }
+}
+
+/// What fell due in a window is at most as old as the window's start at the end of the run. Values that reach the age
+/// of its end are those of messages that were not delivered.
+fn lag_samples(design: &Outcome, class: Option<&str>, horizon: u64) -> Vec<Sample> {
+    let step = design.series.step_us;
+    let (values, censored) = lags(design, class);
+    let samples = samples(design, values.iter().copied()).enumerate().map(|(index, sample)| {
+        let age = horizon.saturating_sub((index as u64 + 1) * step);
+        Sample { lower_bound: censored > 0 && sample.y.is_some_and(|us| us >= age as f64), ..sample }
+    });
+    samples.collect()
+}
+
+/// The age at the end of the run of what fell due at each instant: where undelivered messages lie.
+fn ages(picture: &mut Picture, panel: &Panel<'_>, horizon: u64, named: bool) {
+    let ages = (0..=400).map(|k| horizon as f64 * f64::from(k) / 400.0);
+    let ages: Vec<_> = ages.filter(|due| panel.y.contains(horizon as f64 - due)).collect();
+    let curve: Vec<_> = ages.iter().map(|due| panel.place(*due, horizon as f64 - due)).collect();
+    picture.dashed(&curve, GREY, 1.5, (3.0, 5.0));
+    // It falls, so there is room above it to the right.
+    if let Some((x, y)) = curve.get(curve.len() * 3 / 5).filter(|_| named) {
+        picture.text("age at the end of the run", (x + 10.0, y - 14.0), 18.0, GREY, Anchor::Left);
+    }
+}
+
+/// The place of one of several panels that share a time axis.
+#[derive(Clone, Copy, PartialEq)]
+struct Place {
+    top: f64,
+    bottom: f64,
+    /// It carries the axis.
+    last: bool,
+}
+
+/// Panels one above the other, with room for their names.
+fn stack(panels: usize) -> impl Iterator<Item = Place> {
+    const GAP: f64 = 52.0;
+    let step = (BOTTOM - TOP + GAP) / panels as f64;
+    (0..panels).map(move |index| {
+        let top = TOP + index as f64 * step;
+        Place { top, bottom: top + step - GAP, last: index + 1 == panels }
+    })
 }
 
 pub(super) fn lag_distribution(report: &Report, title: &'static str) -> Picture {
@@ -114,14 +170,10 @@ pub(super) fn throttled(report: &Report, title: &'static str) -> Picture {
     let limits: Vec<_> =
         sheet::limits(&report.designs).into_iter().filter(|limit| refused(limit) > 0).collect();
     let x = time(report);
-    let (room, gap) = ((BOTTOM - TOP) / limits.len().max(1) as f64, 52.0);
-    for (index, limit) in limits.iter().enumerate() {
-        let top = TOP + index as f64 * (room + gap / limits.len() as f64);
-        let bottom = top + room + gap / limits.len() as f64 - gap;
-        let last = index + 1 == limits.len();
-        let panel = Panel { x: &x, y: &Axis::count(refused(limit)), top, bottom };
-        panel.frame(&mut picture, &format!("refused by limit: {limit}"), last);
-        if last {
+    for (place, limit) in stack(limits.len()).zip(&limits) {
+        let panel = Panel { x: &x, y: &Axis::count(refused(limit)), top: place.top, bottom: place.bottom };
+        panel.frame(&mut picture, &format!("refused by limit: {limit}"), place.last);
+        if place.last {
             panel.x_title(&mut picture, TIME);
         }
         for (look, design) in chart::worst_first(report) {
