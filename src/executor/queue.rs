@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::num::NonZero;
 
 use fake_telegram::time::Time;
 
@@ -16,7 +17,7 @@ const SWEEP_MIN: usize = 64;
 
 /// Names one event; keys order as the events happen: `time << 64 | sequence << 28 | target`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EventKey(u128);
+pub struct EventKey(NonZero<u128>);
 
 /// Whom an event concerns: two bits of kind, 26 bits of index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,38 +92,46 @@ impl Queue {
         assert!(self.sequence < 1 << SEQUENCE_BITS, "fewer than 2^36 events a run");
         let place = match self.shuffle {
             None => self.sequence,
-            Some(key) => crate::rng::draw(key, self.sequence, 0) >> (64 - SEQUENCE_BITS),
+            Some(key) => (crate::rng::draw(key, self.sequence, 0) >> (64 - SEQUENCE_BITS)).max(1),
         };
         let low = (place << TARGET_BITS) | u64::from(target.0);
         let key = (u128::from(at.as_micros()) << 64) | u128::from(low);
+        let name = EventKey(NonZero::new(key).expect("the counter begins at one"));
         if key > self.far_from {
             self.far.push(Reverse(key));
-            return EventKey(key);
+            return name;
         }
         if self.near.len() == NEAR_MAX {
             self.far.extend(self.near.drain(..NEAR_MAX / 2).map(Reverse));
             self.look_far();
             if key > self.far_from {
                 self.far.push(Reverse(key));
-                return EventKey(key);
+                return name;
             }
         }
-        let place = self.near.partition_point(|later| *later > key);
-        self.near.insert(place, key);
-        EventKey(key)
+        // From the end: what is set is mostly among the soonest.
+        self.near.push(key);
+        let mut place = self.near.len() - 1;
+        while place > 0 && self.near[place - 1] < key {
+            self.near[place] = self.near[place - 1];
+            place -= 1;
+        }
+        self.near[place] = key;
+        name
     }
 
     pub(super) fn cancel(&mut self, key: EventKey) {
         if self.happened(key) {
             return;
         }
-        if key.0 < self.far_from {
-            if let Ok(place) = self.near.binary_search_by(|near| key.0.cmp(near)) {
+        let key = key.0.get();
+        if key < self.far_from {
+            if let Ok(place) = self.near.binary_search_by(|near| key.cmp(near)) {
                 self.near.remove(place);
             }
             return;
         }
-        self.cancelled.push(Reverse(key.0));
+        self.cancelled.push(Reverse(key));
         if self.cancelled.len() > SWEEP_MIN && self.cancelled.len() * 2 > self.far.len() {
             let mut dead: Vec<u128> = self.cancelled.drain().map(|Reverse(key)| key).collect();
             dead.sort_unstable();
@@ -133,7 +142,7 @@ impl Queue {
 
     #[inline]
     pub(super) const fn happened(&self, key: EventKey) -> bool {
-        key.0 <= self.last
+        key.0.get() <= self.last
     }
 
     /// The instant of the earliest event; [`Time::MAX`] if there is none.
@@ -207,10 +216,10 @@ mod tests {
                     _ => {
                         let at = queue.next_at();
                         let first = model.pop_first();
-                        prop_assert_eq!(at, first.map_or(Time::MAX, |key| Time::from_micros((key.0 >> 64) as u64)));
+                        prop_assert_eq!(at, first.map_or(Time::MAX, |key| Time::from_micros((key.0.get() >> 64) as u64)));
                         if let Some(key) = first {
                             now = at.as_micros();
-                            prop_assert_eq!(queue.pop(), Target(key.0 as u32 & ((1 << TARGET_BITS) - 1)));
+                            prop_assert_eq!(queue.pop(), Target(key.0.get() as u32 & ((1 << TARGET_BITS) - 1)));
                             prop_assert!(queue.happened(key));
                         }
                     }

@@ -115,6 +115,7 @@ impl<'a> Due<'a> {
 impl Future for Due<'_> {
     type Output = ();
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let outbox = &self.sim.outboxes[self.outbox];
         if outbox.closed.get() || !outbox.queue.borrow().is_empty() {
@@ -157,6 +158,7 @@ impl<'a> Next<'a> {
 impl Future for Next<'_> {
     type Output = Option<Message>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Message>> {
         match Pin::new(&mut self.due).poll(context) {
             Poll::Pending => Poll::Pending,
