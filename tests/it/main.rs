@@ -1,5 +1,14 @@
 //! One test binary: links once.
 
+mod lab;
+mod recount;
+
 mod cli;
+mod determinism;
+mod layers;
+mod ledger;
+mod pairing;
 mod reports;
 mod scenario_errors;
+mod senders;
+mod theory;
