@@ -45,8 +45,9 @@ fn the_books_of_every_strategy_under_every_profile_balance_and_are_right() {
                 drain = "30s"
                 processes = 2
                 workers = 3
-                server = {{ profile = "{profile}" }}
                 chats = {{ count = 100, groups = "20%", channels = "5%", dead = "10%", mean_life = "5min", mean_absence = "30s" }}
+                [server]
+                profile = "{profile}"
                 [workload.replies]
                 kind = "poisson"
                 class = "reply"
@@ -89,8 +90,9 @@ proptest! {
             processes = {processes}
             workers = {workers}
             wire = {{ median = "80ms", p99 = "{p99_ms}ms", timeout = "{timeout_ms}ms" }}
-            server = {{ profile = "{profile}" }}
             chats = {{ count = {chats}, groups = "{groups}%", dead = "{dead}%", mean_life = "2min", mean_absence = "10s" }}
+            [server]
+            profile = "{profile}"
             [workload.replies]
             kind = "poisson"
             class = "reply"

@@ -145,8 +145,9 @@ fn world(profile: &str, rate: u32, p99_ms: u32, faults: &[(&str, &str, u32)], mo
         processes = 2
         workers = 3
         wire = {{ median = "60ms", p99 = "{p99_ms}ms", timeout = "1h" }}
-        server = {{ profile = "{profile}" }}
         chats = {{ count = 40, groups = "20%"{mortality} }}
+        [server]
+        profile = "{profile}"
         [workload.replies]
         kind = "poisson"
         class = "reply"
@@ -177,13 +178,15 @@ proptest! {
         for (there, back) in legs(&reference.1).values() {
             prop_assert!(*there == *back || *there + Duration::from_micros(1) == *back, "half there, half back");
         }
+        let mut common = 0;
         for run in &runs[1..] {
             let calls = calls(run);
             prop_assert_eq!(&arrivals(run), &reference.0);
-            prop_assert!(agree(&legs(&calls), &legs(&reference.1))? >= 50);
+            common += agree(&legs(&calls), &legs(&reference.1))?;
             // What strikes before the server looks at a call strikes whatever the limits say.
-            prop_assert!(agree(&eaten(&calls), &eaten(&reference.1))? >= 50);
+            common += agree(&eaten(&calls), &eaten(&reference.1))?;
         }
+        prop_assert!(common >= 500, "{} calls can be compared", common);
     }
 
     /// Which fault hits which attempt.

@@ -16,6 +16,7 @@ use crate::lab::{Run, index};
 /// Panics unless the totals of `run`, its lags, its series of queue depth, refusals and budget agree with its events.
 pub(crate) fn check(scenario: &Scenario, run: &Run) {
     let design = index(scenario, &run.outcome.name);
+    assert!(run.tape.is_sorted_by_key(|(at, _)| *at), "time never goes back");
     let measured = &run.outcome.metrics;
     let lines = lines(run);
     // What cannot be seen in events is taken over; lags are compared on their own.
