@@ -83,7 +83,7 @@ impl Refusal {
 }
 
 impl Observer for EarlyRetries {
-    #[inline]
+    #[inline(always)]
     fn observe(&mut self, at: Time, event: &Event) {
         match *event {
             Event::Sent { message, process, .. } => {

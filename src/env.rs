@@ -222,6 +222,7 @@ impl Env {
         self.process.index
     }
 
+    #[inline(always)]
     fn record(&self, event: &Event) {
         let World::Sim(sim) = &self.world;
         sim.record(event);

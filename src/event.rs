@@ -97,7 +97,7 @@ impl EventHash {
 }
 
 impl Observer for EventHash {
-    #[inline]
+    #[inline(always)]
     fn observe(&mut self, at: Time, event: &Event) {
         let (kind, message, rest) = match *event {
             Event::Due { message, alive } => {

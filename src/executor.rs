@@ -106,8 +106,7 @@ struct Core {
     /// Tasks to poll at this instant, in order.
     ready: RefCell<VecDeque<u32>>,
     spawned: RefCell<Vec<(String, Pin<Box<dyn Future<Output = ()>>>)>>,
-    /// Whether one of the two has something.
-    attention: Cell<bool>,
+    has_spawned: Cell<bool>,
     /// The task being polled.
     current: Cell<u32>,
     /// Address of its waker's data: how a future sees whether it is polled by its task or by a combinator.
@@ -142,6 +141,7 @@ pub struct Executor {
 
 impl Handle {
     /// The instant that it is.
+    #[inline]
     pub fn now(&self) -> Time {
         self.0.now.get()
     }
@@ -160,7 +160,7 @@ impl Handle {
     /// Starts another task, after those that are ready now.
     pub fn spawn(&self, name: String, task: impl Future<Output = ()> + 'static) {
         self.0.spawned.borrow_mut().push((name, Box::pin(task)));
-        self.0.attention.set(true);
+        self.0.has_spawned.set(true);
     }
 
     /// Calls [`Source::external`] with `number` (below 2^26) at `at`.
@@ -174,17 +174,16 @@ impl Handle {
     }
 
     /// Wakes `waiter` at `at`.
+    #[inline]
     pub fn wake_at(&self, at: Time, waiter: Waiter) -> EventKey {
         self.0.queue.borrow_mut().set(at, waiter.0)
     }
 
     /// Wakes `waiter` at this instant, after those woken before.
+    #[inline]
     pub fn wake(&self, waiter: Waiter) {
         match waiter.0.task() {
-            Some(task) => {
-                self.0.ready.borrow_mut().push_back(task);
-                self.0.attention.set(true);
-            }
+            Some(task) => self.0.ready.borrow_mut().push_back(task),
             None => self.wake_foreign(waiter.0.index()),
         }
     }
@@ -192,11 +191,17 @@ impl Handle {
     /// Whoever polls the calling future, to be woken later. `waiting` names what for, in errors.
     ///
     /// Every waiter is either woken once or given back with [`Handle::forget`].
+    #[inline]
     pub fn waiter(&self, context: &Context<'_>, waiting: &'static str) -> Waiter {
         self.0.waiting.set(waiting);
         if context.waker().data() == self.0.current_waker.get() {
             return Waiter(Target::for_task(self.0.current.get()));
         }
+        self.foreign_waiter(context)
+    }
+
+    #[cold]
+    fn foreign_waiter(&self, context: &Context<'_>) -> Waiter {
         let mut foreign = self.0.foreign.borrow_mut();
         let waker = Some(context.waker().clone());
         let slot = match foreign.free.pop() {
@@ -241,6 +246,7 @@ impl Handle {
         self.0.queue.borrow().happened(key)
     }
 
+    #[cold]
     fn wake_foreign(&self, slot: u32) {
         let waker = {
             let mut foreign = self.0.foreign.borrow_mut();
@@ -279,7 +285,7 @@ impl Executor {
             queue: RefCell::new(Queue::new(shuffle)),
             ready: RefCell::default(),
             spawned: RefCell::default(),
-            attention: Cell::new(false),
+            has_spawned: Cell::new(false),
             current: Cell::new(0),
             current_waker: Cell::new(std::ptr::null()),
             foreign: RefCell::default(),
@@ -318,7 +324,7 @@ impl Executor {
     /// [`Stalled`], which names the task: a deadlock or a livelock in the tasks.
     pub fn run(&mut self, source: &impl Source, until: Time) -> Result<(), Stalled> {
         loop {
-            if self.handle.0.attention.get() || self.woken.any() {
+            if !self.is_settled() {
                 self.settle()?;
             }
             let own = source.next_at();
@@ -366,15 +372,18 @@ impl Executor {
             if self.woken.any() {
                 self.handle.0.ready.borrow_mut().extend(self.woken.take());
             }
-            if !self.handle.0.spawned.borrow().is_empty() {
+            if self.handle.0.has_spawned.take() {
                 self.adopt();
             }
-            let Some(task) = self.handle.0.ready.borrow_mut().pop_front() else {
-                self.handle.0.attention.set(false);
-                return Ok(());
-            };
+            let Some(task) = self.handle.0.ready.borrow_mut().pop_front() else { return Ok(()) };
             self.poll(task)?;
         }
+    }
+
+    /// Whether there is something to [settle](Executor::settle).
+    #[inline]
+    fn is_settled(&self) -> bool {
+        self.handle.0.ready.borrow().is_empty() && !self.handle.0.has_spawned.get() && !self.woken.any()
     }
 
     fn adopt(&mut self) {

@@ -100,7 +100,7 @@ impl Ledger {
 }
 
 impl Observer for Ledger {
-    #[inline]
+    #[inline(always)]
     fn observe(&mut self, at: Time, event: &Event) {
         match *event {
             Event::Due { message, alive } => {

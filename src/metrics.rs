@@ -12,7 +12,7 @@ use fake_telegram::limits::Limit;
 use fake_telegram::time::{Duration, Time};
 use indexmap::IndexMap;
 
-use crate::event::{Event, Observer};
+use crate::event::{Event, EventHash, Observer};
 use crate::ledger::{Fate, Ledger};
 use crate::outcome;
 use crate::world::Belief;
@@ -28,6 +28,8 @@ pub struct Metrics {
     limits: Vec<String>,
     steps: Steps,
     requests: u64,
+    /// Deliveries as the server counts them: the ledger has to agree.
+    deliveries: u64,
     calls_in_penalty: u64,
     spent_on_dead: u64,
     throttled: Vec<u64>,
@@ -44,8 +46,6 @@ pub struct Ending {
     pub horizon: Time,
     /// Time under penalty, by limit.
     pub penalties: Vec<Duration>,
-    /// [`crate::check::EarlyRetries`].
-    pub early_retries: u64,
     /// The names of the classes.
     pub classes: Vec<String>,
 }
@@ -57,6 +57,7 @@ impl Metrics {
             limits: limits.iter().map(|limit| limit.name.clone()).collect(),
             steps,
             requests: 0,
+            deliveries: 0,
             calls_in_penalty: 0,
             spent_on_dead: 0,
             throttled: vec![0; limits.len()],
@@ -67,7 +68,14 @@ impl Metrics {
     }
 
     /// The totals, the classes, the series and the distribution of one design.
-    pub fn outcome(&self, name: &str, event_hash: u64, ledger: &Ledger, ending: &Ending) -> outcome::Outcome {
+    pub fn outcome(
+        &self,
+        name: &str,
+        hash: EventHash,
+        ledger: &Ledger,
+        early_retries: u64,
+        ending: &Ending,
+    ) -> outcome::Outcome {
         let lags = lag::Lags::new(ledger, ending.horizon, ending.classes.len());
         let (classes, beliefs) = Fates::count(ledger, ending.classes.len());
         let totals = Fates::sum(&classes);
@@ -85,7 +93,7 @@ impl Metrics {
             believed_unknown: beliefs.unknown,
             requests: self.requests,
             calls_in_penalty: self.calls_in_penalty,
-            early_retries: ending.early_retries,
+            early_retries,
             amplification_ppm: (self.requests * 1_000_000).checked_div(totals.due).unwrap_or(0),
             throttled: self.by_limit(self.throttled.iter().copied()),
             spent_on_dead: self.spent_on_dead,
@@ -111,7 +119,7 @@ impl Metrics {
         });
         outcome::Outcome {
             name: name.to_owned(),
-            event_hash: format!("{event_hash:016x}"),
+            event_hash: format!("{:016x}", hash.value()),
             metrics,
             classes: classes.collect(),
             series: outcome::Series {
@@ -127,13 +135,18 @@ impl Metrics {
         }
     }
 
+    /// Deliveries as the server counts them, duplicates included.
+    pub const fn deliveries(&self) -> u64 {
+        self.deliveries
+    }
+
     fn by_limit<T>(&self, values: impl Iterator<Item = T>) -> IndexMap<String, T> {
         self.limits.iter().cloned().zip(values).collect()
     }
 }
 
 impl Observer for Metrics {
-    #[inline]
+    #[inline(always)]
     fn observe(&mut self, at: Time, event: &Event) {
         match *event {
             Event::Due { message, .. } => self.depth.joins(message.chat),
@@ -152,7 +165,8 @@ impl Observer for Metrics {
                             1;
                     }
                     Truth::Dead => self.spent_on_dead += u64::from(decision.taken),
-                    Truth::Delivered | Truth::Unknown | Truth::Nothing => {}
+                    Truth::Delivered => self.deliveries += 1,
+                    Truth::Unknown | Truth::Nothing => {}
                 }
             }
             Event::Sample { level } => {

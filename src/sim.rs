@@ -16,6 +16,7 @@ use fake_telegram::time::{Duration, Time};
 
 use crate::event::{Event, Observer};
 use crate::executor::{Handle, Source};
+use crate::observers::Observers;
 use crate::rng::latency::Latency;
 use crate::store::Store;
 use crate::world::{ClassIndex, Message};
@@ -52,7 +53,7 @@ pub struct Setup {
     /// The distance of the samples.
     pub sample: Duration,
     /// Who watches.
-    pub observer: Box<dyn Observer>,
+    pub observers: Observers,
 }
 
 /// What the messages of a workload are, and where they go.
@@ -82,7 +83,7 @@ pub struct Sim {
     round_trip: Duration,
     sample: Duration,
     sample_at: Cell<Time>,
-    observer: RefCell<Box<dyn Observer>>,
+    observers: RefCell<Observers>,
     /// Nothing is recorded any more: what tasks do while they are torn down did not happen.
     over: Cell<bool>,
 }
@@ -113,7 +114,7 @@ impl Sim {
             round_trip: setup.round_trip,
             sample: setup.sample,
             sample_at: Cell::new(Time::ZERO),
-            observer: RefCell::new(setup.observer),
+            observers: RefCell::new(setup.observers),
             over: Cell::new(false),
         };
         sim.plan();
@@ -148,25 +149,34 @@ impl Sim {
         &self.classes
     }
 
-    /// The run is over: samples up to the end are taken, nothing is recorded after. Returns the server as it is.
-    pub fn finish<R>(&self, look: impl FnOnce(&Model) -> R) -> R {
+    /// The run is over: samples up to the end are taken, nothing is recorded after. Shows the server and the books.
+    pub fn finish<R>(&self, look: impl FnOnce(&Model, &Observers) -> R) -> R {
         self.sample_until(self.handle.now());
         self.over.set(true);
-        look(self.wire.borrow().model())
+        look(self.wire.borrow().model(), &self.observers.borrow())
     }
 
+    #[inline(always)]
     pub(crate) fn record(&self, event: &Event) {
         if !self.over.get() {
-            self.observer.borrow_mut().observe(self.handle.now(), event);
+            self.observers.borrow_mut().observe(self.handle.now(), event);
         }
     }
 
     /// Takes the samples before `now`'s events; nothing has changed since they were due, so late is exact.
+    #[inline]
     fn sample_until(&self, now: Time) {
+        if self.sample_at.get() <= now {
+            self.take_samples(now);
+        }
+    }
+
+    #[cold]
+    fn take_samples(&self, now: Time) {
         while self.sample_at.get() <= now {
             let at = self.sample_at.get();
             let level = self.wire.borrow().model().token_level(TokenIndex(0), at);
-            self.observer.borrow_mut().observe(at, &Event::Sample { level });
+            self.observers.borrow_mut().observe(at, &Event::Sample { level });
             self.sample_at.set(at + self.sample);
         }
     }

@@ -52,6 +52,7 @@ impl Turn {
 impl<'a> Future for TakeTurn<'a> {
     type Output = TurnGuard<'a>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<TurnGuard<'a>> {
         const WAITING: &str = "its turn among the workers of its process";
         let turn = self.turn;
@@ -132,6 +133,7 @@ impl Bell {
 impl Future for Heard<'_> {
     type Output = ();
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if self.bell.rung.take() {
             return Poll::Ready(());

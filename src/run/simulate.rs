@@ -1,9 +1,6 @@
 //! One design of a scenario in virtual time: sets the world up, lets it run, closes the books.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use fake_telegram::api::{LimitIndex, TokenIndex, Truth};
+use fake_telegram::api::{LimitIndex, TokenIndex};
 use fake_telegram::fault::Faults;
 use fake_telegram::model::Model;
 use fake_telegram::time::Time;
@@ -11,10 +8,11 @@ use fake_telegram::time::Time;
 use super::RunError;
 use crate::check::EarlyRetries;
 use crate::env::{Env, Process};
-use crate::event::{Event, EventHash, Observer};
+use crate::event::{EventHash, Observer};
 use crate::executor::Executor;
 use crate::ledger::Ledger;
 use crate::metrics::{Ending, Metrics, Steps};
+use crate::observers::Observers;
 use crate::outcome::Outcome;
 use crate::rng::key;
 use crate::rng::latency::Latency;
@@ -38,33 +36,6 @@ pub struct Simulation<'a> {
     pub shuffle_ties: Option<u64>,
 }
 
-/// Everything that reads the events of a run.
-struct Observers {
-    hash: EventHash,
-    ledger: Ledger,
-    early_retries: EarlyRetries,
-    metrics: Metrics,
-    /// Deliveries as the server counts them: the ledger has to agree.
-    deliveries: u64,
-    asked_for: Vec<Box<dyn Observer>>,
-}
-
-impl Observer for Rc<RefCell<Observers>> {
-    fn observe(&mut self, at: Time, event: &Event) {
-        let mut all = self.borrow_mut();
-        if let Event::Decided { decision, .. } = event {
-            all.deliveries += u64::from(decision.truth == Truth::Delivered);
-        }
-        all.hash.observe(at, event);
-        all.ledger.observe(at, event);
-        all.early_retries.observe(at, event);
-        all.metrics.observe(at, event);
-        for observer in &mut all.asked_for {
-            observer.observe(at, event);
-        }
-    }
-}
-
 /// Simulates one design, with `observers` beside the usual ones. `go_on` is asked now and then, with the virtual time,
 /// whether to go on; `None` if it said no.
 ///
@@ -82,14 +53,13 @@ pub fn simulate(
     let limits = &scenario.server.limits;
     let tokens: Vec<TokenIndex> =
         processes(design).map(|(_, group)| TokenIndex(design.groups[group].token)).collect();
-    let observers = Rc::new(RefCell::new(Observers {
+    let observers = Observers {
         hash: EventHash::default(),
         ledger: Ledger::new(chats),
         early_retries: EarlyRetries::new(limits, tokens),
         metrics: Metrics::new(limits, chats, steps),
-        deliveries: 0,
         asked_for: observers,
-    }));
+    };
     let mut executor = Executor::new(simulation.shuffle_ties.map(|shuffle| key(shuffle, "ties")));
     let (outboxes, routes) = routes(scenario, design);
     let setup = Setup {
@@ -103,7 +73,7 @@ pub fn simulate(
         timeout: scenario.wire.timeout,
         round_trip: scenario.store.round_trip,
         sample: steps.sample(),
-        observer: Box::new(observers.clone()),
+        observers,
     };
     let sim = Sim::new(setup, executor.handle().clone());
     for (index, group) in processes(design) {
@@ -129,15 +99,20 @@ pub fn simulate(
             return Ok(None);
         }
     }
-    let penalties = sim.finish(|model| {
-        (0..limits.len()).map(|limit| model.penalty_time(LimitIndex(limit as u8), horizon)).collect()
+    let ending = |model: &Model| Ending {
+        horizon,
+        penalties: (0..limits.len())
+            .map(|limit| model.penalty_time(LimitIndex(limit as u8), horizon))
+            .collect(),
+        classes: scenario.classes.clone(),
+    };
+    let (outcome, deliveries) = sim.finish(|model, observers| {
+        let Observers { hash, ledger, early_retries, metrics, .. } = observers;
+        let outcome = metrics.outcome(&design.name, *hash, ledger, early_retries.count, &ending(model));
+        (outcome, metrics.deliveries())
     });
     executor.clear();
-    let observers = observers.borrow();
-    let classes = scenario.classes.clone();
-    let ending = Ending { horizon, penalties, early_retries: observers.early_retries.count, classes };
-    let outcome = observers.metrics.outcome(&design.name, observers.hash.value(), &observers.ledger, &ending);
-    balance(&outcome, observers.deliveries)?;
+    balance(&outcome, deliveries)?;
     Ok(Some(outcome))
 }
 

@@ -52,8 +52,16 @@ impl Outbox {
     /// Whether the ticket is still in line.
     fn waits(&self, ticket: u64) -> bool {
         // Tickets rise along the line, so only the front has to be looked at.
-        self.waiters.borrow().front().is_some_and(|(front, _)| *front <= ticket)
-            && self.waiters.borrow().binary_search_by_key(&ticket, |(waiting, _)| *waiting).is_ok()
+        let waiters = self.waiters.borrow();
+        waiters.front().is_some_and(|(front, _)| *front <= ticket)
+            && waiters.binary_search_by_key(&ticket, |(waiting, _)| *waiting).is_ok()
+    }
+
+    /// Leaves the line, with what it waited for.
+    fn served(&self, ticket: u64, handle: &Handle) {
+        if self.waits(ticket) {
+            self.leave(ticket, handle);
+        }
     }
 
     /// Leaves the line. Whoever was woken and leaves without a message wakes the next.
@@ -107,9 +115,13 @@ impl<'a> Due<'a> {
 impl Future for Due<'_> {
     type Output = ();
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let outbox = &self.sim.outboxes[self.outbox];
         if outbox.closed.get() || !outbox.queue.borrow().is_empty() {
+            if let Some(ticket) = self.ticket.take() {
+                outbox.served(ticket, &self.sim.handle);
+            }
             return Poll::Ready(());
         }
         if self.ticket.is_none_or(|ticket| !outbox.waits(ticket)) {
@@ -146,6 +158,7 @@ impl<'a> Next<'a> {
 impl Future for Next<'_> {
     type Output = Option<Message>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Message>> {
         match Pin::new(&mut self.due).poll(context) {
             Poll::Pending => Poll::Pending,

@@ -194,6 +194,7 @@ impl<'a> Call<'a> {
 impl Future for Call<'_> {
     type Output = Answer;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
         const WAITING: &str = "the answer to a call";
         let (sim, message, process) = (self.sim, self.message, self.process);
