@@ -1,5 +1,7 @@
 //! Findings about the sender, from the event stream.
 
+use std::collections::VecDeque;
+
 use fake_telegram::api::{Answer, ChatIndex, TokenIndex, Truth};
 use fake_telegram::limits::{Key, Limit};
 use fake_telegram::time::{Duration, Time};
@@ -35,14 +37,19 @@ struct Refusals {
     chats_until: Time,
 }
 
-/// A stretch of refusals by one limit and key.
+/// A stretch of refusals by one limit and key: each while an earlier one is in force.
 #[derive(Debug, Default)]
 struct Refusal {
+    /// None of them lasts longer.
     until: Time,
-    answered: Time,
-    processes: Vec<ProcessIndex>,
     chat: ChatIndex,
     second_chat: bool,
+    /// Until when, as far as each process was told.
+    told: Vec<(ProcessIndex, Time)>,
+    /// Until when, as far as every process of the token is taken to know.
+    common: Time,
+    /// What will be common knowledge: when it was answered, until when.
+    spreading: VecDeque<(Time, Time)>,
 }
 
 impl EarlyRetries {
@@ -65,20 +72,28 @@ impl EarlyRetries {
 impl Refusal {
     fn extend(&mut self, at: Time, until: Time, process: ProcessIndex, chat: ChatIndex) {
         if at >= self.until {
-            *self = Self { until, answered: at, processes: vec![process], chat, second_chat: false };
-            return;
+            *self = Self { chat, ..Self::default() };
         }
-        self.until = self.until.max(until);
         self.second_chat |= chat != self.chat;
-        if !self.processes.contains(&process) {
-            self.processes.push(process);
+        match self.told.iter_mut().find(|(told, _)| *told == process) {
+            Some((_, told)) => *told = until.max(*told),
+            None => self.told.push((process, until)),
+        }
+        // Only what lasts longer than all before it will ever be news.
+        if until > self.until {
+            self.until = until;
+            self.spreading.push_back((at, until));
         }
     }
 
-    fn known(&self, now: Time, process: ProcessIndex, chat: ChatIndex) -> bool {
-        now < self.until
-            && (self.second_chat || chat == self.chat)
-            && (self.processes.contains(&process) || now > self.answered + COMMON_KNOWLEDGE)
+    fn known(&mut self, now: Time, process: ProcessIndex, chat: ChatIndex) -> bool {
+        if now >= self.until || !(self.second_chat || chat == self.chat) {
+            return false;
+        }
+        while let Some((_, until)) = self.spreading.pop_front_if(|(at, _)| now > *at + COMMON_KNOWLEDGE) {
+            self.common = until;
+        }
+        now < self.common || self.told.iter().any(|(told, until)| *told == process && now < *until)
     }
 }
 
@@ -90,7 +105,7 @@ impl Observer for EarlyRetries {
                 let Refusals { token, chats, chats_until } = self.of(process);
                 let early = token.known(at, process, message.chat)
                     || at < *chats_until
-                        && chats.get(&message.chat).is_some_and(|r| r.known(at, process, message.chat));
+                        && chats.get_mut(&message.chat).is_some_and(|r| r.known(at, process, message.chat));
                 self.count += u64::from(early);
             }
             Event::Answered {

@@ -63,7 +63,7 @@ impl Source for Nothing {
 #[non_exhaustive]
 pub enum Stalled {
     /// Nothing is left to happen, and tasks still wait.
-    #[error("nothing is left to happen at {at}, and {count} tasks still wait: {}", list(tasks))]
+    #[error("nothing is left to happen at {at}, and {} waits for ever: {}", tally(*count), list(tasks))]
     Deadlock {
         /// When.
         at: Time,
@@ -86,6 +86,10 @@ pub enum Stalled {
         /// The bound that it passed.
         polls: u64,
     },
+}
+
+fn tally(tasks: usize) -> String {
+    if tasks == 1 { "a task".to_owned() } else { format!("each of {tasks} tasks") }
 }
 
 fn list(tasks: &[(String, &'static str)]) -> String {

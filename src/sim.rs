@@ -159,7 +159,9 @@ impl Sim {
     #[inline(always)]
     pub(crate) fn record(&self, event: &Event) {
         if !self.over.get() {
-            self.observers.borrow_mut().observe(self.handle.now(), event);
+            let now = self.handle.now();
+            self.sample_until(now);
+            self.observers.borrow_mut().observe(now, event);
         }
     }
 

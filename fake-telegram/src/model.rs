@@ -85,18 +85,20 @@ impl Model {
         let hit = self.faults.hit(now, draws.fault);
         let mut open =
             Open { call, request, hit, fault_draw: draws.fault, in_penalty: false, waited: Duration::ZERO };
+        let known = self.chats.look(request.chat, now);
+        // An unknown chat has only the limits that every call has.
+        let budget = of(request, known.map_or(ChatKind::Private, |(kind, _)| kind));
+        open.in_penalty = self.budgets.in_penalty(budget, now);
         if let Some(hit) = hit.filter(|hit| hit.phase == Phase::Before) {
             let answer = hit.kind.answer(self.next_message_id());
             return self.ready.push_back(open.decision(now, answer, Truth::Nothing, 0));
         }
-        let Some((kind, dead)) = self.chats.look(request.chat, now) else {
+        let Some((_, dead)) = known else {
             return self.decide(open, now, Answer::ChatNotFound, Truth::Unknown, 0);
         };
         if let Some(why) = dead.filter(|&why| !self.costs(why)) {
             return self.decide(open, now, Answer::Forbidden(why), Truth::Dead, 0);
         }
-        let budget = of(request, kind);
-        open.in_penalty = self.budgets.in_penalty(budget, now);
         if self.holds.is_behind(request) {
             self.holds.queue(open);
         } else if self.budgets.take(budget, now, open.in_penalty) {

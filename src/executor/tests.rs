@@ -128,7 +128,7 @@ fn a_deadlock_names_the_task_and_what_it_waits_for() {
     let stalled = executor.run(&Nothing, Time::MAX).expect_err("nothing can happen");
     assert_eq!(
         stalled.to_string(),
-        "nothing is left to happen at 0s, and 1 tasks still wait: the last worker waits for something outside of the run"
+        "nothing is left to happen at 0s, and a task waits for ever: the last worker waits for something outside of the run"
     );
 }
 

@@ -1,7 +1,16 @@
 //! One test binary: links once.
 
+mod lab;
+mod recount;
+
 mod cli;
+mod determinism;
 mod docs;
+mod layers;
+mod ledger;
+mod pairing;
 mod reports;
 mod scenario_errors;
 mod scenarios;
+mod senders;
+mod theory;
