@@ -151,7 +151,7 @@ fn names_are_checked_against_the_scenario() {
         assert_eq!(told.err().unwrap_or_default(), expected, "{text}");
     };
     check("lag{class:reply}: p(99) <= 0.1 * naive-loop", "");
-    check("lag{class:replies}: p(99) <= 5s", "unknown class `replies`; known are reply");
+    check("lag{class:replies}: p(99) <= 5s", "unknown class `replies`; there is only `reply`");
     check("lag: p(99) <= 0.1 * naive-lop", "unknown design `naive-lop`; did you mean `naive-loop`?");
     check("throttled{limit:chta}: == 0", "unknown limit `chta`; did you mean `chat`?");
 }

@@ -312,7 +312,7 @@ expect = "p(99) <= 5s""#), @r#"
 metric = "lag"
 where = { class = "replies" }
 expect = "p(99) <= 5s""#), @r#"
-    x.toml:15: [[expect]]: unknown class `replies`; known are reply
+    x.toml:15: [[expect]]: unknown class `replies`; there is only `reply`
     where = { class = "replies" }
             ^^^^^^^^^^^^^^^^^^^^^
     "#);
