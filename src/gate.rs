@@ -190,6 +190,7 @@ fn verdict(rule: &Rule, condition: &Condition, outcome: &Outcome, reference: Opt
         measured: measured.map(|measured| measured.reported(unit)),
         unit: unit.suffix().to_owned(),
         passed,
+        lower_bound: measured.is_some_and(|measured| measured.lower_bound),
     }
 }
 
@@ -240,20 +241,6 @@ impl FromStr for Rule {
             expect: OneOrMany(conditions.split(',').map(str::to_owned).collect()),
         })
     }
-}
-
-/// Whether what `verdict` measured in `outcome` may in truth be larger.
-pub fn is_lower_bound(verdict: &Verdict, outcome: &Outcome) -> bool {
-    let written = Written {
-        metric: verdict.metric.clone(),
-        r#where: verdict.r#where.clone(),
-        design: OneOrMany::default(),
-        expect: OneOrMany(vec![verdict.expect.clone()]),
-    };
-    Rule::try_from(written)
-        .ok()
-        .and_then(|rule| rule.measure(&rule.conditions[0], outcome))
-        .is_some_and(|measured| measured.lower_bound)
 }
 
 /// What a verdict is about, as it is written on a line: `lag{class:reply}`.

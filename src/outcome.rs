@@ -27,10 +27,21 @@ pub struct Report {
     pub gates: Vec<Verdict>,
     /// The verdicts on what the scenario is known to show.
     pub expectations: Vec<Verdict>,
+    /// The designs that were to run and have no result; empty unless something went wrong.
+    pub unfinished: Vec<Unfinished>,
     /// The command that gives this result again.
     pub reproduce: String,
     /// The machine's share; not deterministic.
     pub host: Host,
+}
+
+/// A design without a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unfinished {
+    /// The design's name.
+    pub design: String,
+    /// What went wrong; `null` if somebody interrupted it.
+    pub error: Option<String>,
 }
 
 /// What was run.
@@ -201,6 +212,8 @@ pub struct Verdict {
     pub unit: String,
     /// Whether it holds. Without samples it does not.
     pub passed: bool,
+    /// Whether what was measured may in truth be larger.
+    pub lower_bound: bool,
 }
 
 /// The machine's share of a report.

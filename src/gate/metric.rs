@@ -315,7 +315,13 @@ pub const METRICS: &[Metric] = &[
         Some(requests),
         "calls sent before a known retry_after was over; rate: share of requests"
     ),
-    total!(amplification, Ratio, |m: &Metrics| Some(m.amplification_ppm), None, "calls per due message"),
+    total!(
+        amplification,
+        Ratio,
+        |m: &Metrics| (m.due > 0).then_some(m.amplification_ppm),
+        None,
+        "calls per due message"
+    ),
     by_limit!(
         throttled,
         Count,

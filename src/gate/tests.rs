@@ -198,6 +198,9 @@ fn nothing_passes_without_samples() {
     }
     two[1].metrics.requests = 0;
     assert!(!passes("throttled: rate <= 100%", &two));
+    two[1].metrics = Metrics::default();
+    let verdict = &judge(&[rule("amplification: <= 1.05")], &two)[1];
+    assert_eq!((verdict.measured, verdict.passed), (None, false), "calls per message, of no message");
 }
 
 #[test]
@@ -228,6 +231,17 @@ fn a_verdict_reports_the_value_and_its_unit() {
     assert_eq!((verdict.measured, verdict.unit.as_str(), verdict.passed), (Some(1_000), "ppm", true));
     assert_eq!(verdict.expect, "rate <= 1%");
     assert_eq!(subject(verdict), "throttled{limit:chat}");
+}
+
+#[test]
+fn a_verdict_says_whether_the_truth_may_be_larger() {
+    let mut two = two();
+    two[1].metrics.lag_us = lag(5_000_000, true);
+    let lower_bounds =
+        |text: &str| judge(&[rule(text)], &two).into_iter().map(|v| v.lower_bound).collect::<Vec<_>>();
+    assert_eq!(lower_bounds("lag: p(99) <= 1h"), [false, true]);
+    assert_eq!(lower_bounds("lag: p(50) <= 1h"), [false, false], "only the quantiles that would change");
+    assert_eq!(lower_bounds("lag{class:reply}: max <= 1h"), [false, false], "nothing was measured");
 }
 
 #[test]
