@@ -120,7 +120,8 @@ impl Panel<'_> {
         (across, self.bottom - self.y.position(y) * (self.bottom - self.top))
     }
 
-    /// Samples as a line: gaps stay gaps, lower bounds are lighter and dashed, and a few marks tell designs apart
+    /// Samples as a line: gaps stay gaps, what stands between two of them is a dot, lower bounds are lighter and dashed
+    /// (dots: hollow), and a few marks tell designs apart
     /// without their colour. Where several samples share a column of the picture, the line goes through one of them,
     /// as `through` says.
     pub(super) fn series(
@@ -139,9 +140,9 @@ impl Panel<'_> {
         }
         for run in &runs {
             let points: Vec<(Point, bool)> = run.iter().map(|column| column.pick(through)).collect();
-            if let [((x, y), _)] = points.as_slice() {
-                // A sample between two gaps.
-                picture.line(vec![(x - 1.5, *y), (x + 1.5, *y)], look.ink, 3.0);
+            if let [(point, lower_bound)] = points.as_slice() {
+                // A sample between two gaps: no line would show it.
+                picture.dot(look.mark, *point, look.ink, *lower_bound);
             }
             // Stretches of segments of one kind: those that touch a lower bound, and the others.
             let kinds: Vec<bool> = points.windows(2).map(|pair| pair[0].1 || pair[1].1).collect();
@@ -157,7 +158,8 @@ impl Panel<'_> {
                 start += kind.len();
             }
         }
-        self.marks(picture, look, runs.iter().flatten().map(|column| column.pick(through).0));
+        let lines = runs.iter().filter(|run| run.len() > 1).flatten();
+        self.marks(picture, look, lines.map(|column| column.pick(through).0));
     }
 
     /// The samples by column of the picture, parted at gaps; those of a column from the least to the largest. Few
@@ -234,8 +236,8 @@ mod tests {
     use super::super::picture::Shape;
     use super::*;
 
-    /// How many points each line has, of a series with these values and lower bounds.
-    fn lines(samples: &[(Option<u32>, bool)]) -> Vec<usize> {
+    /// A series with these values and lower bounds.
+    fn drawn(samples: &[(Option<u32>, bool)]) -> Picture {
         let (x, y) = (Axis::time(10_000_000), Axis::count(10));
         let panel = Panel { x: &x, y: &y, top: TOP, bottom: BOTTOM };
         let mut picture = Picture::new(String::new());
@@ -245,17 +247,37 @@ mod tests {
             lower_bound: *lower_bound,
         });
         panel.series(&mut picture, look(0), Through::Largest, samples);
+        picture
+    }
+
+    /// How many points each line has.
+    fn lines(samples: &[(Option<u32>, bool)]) -> Vec<usize> {
         let line = |shape: &Shape| match shape {
             Shape::Line { points, ink, .. } if *ink == look(0).ink => Some(points.len()),
             _ => None,
         };
-        picture.shapes.iter().filter_map(line).collect()
+        drawn(samples).shapes.iter().filter_map(line).collect()
     }
 
     #[test]
     fn a_gap_parts_a_line_and_a_lone_sample_shows() {
         let (some, none) = ((Some(3), false), (None, false));
-        assert_eq!(lines(&[some, some, some, none, some, some, none, some]), [3, 2, 2]);
+        assert_eq!(lines(&[some, some, some, none, some, some]), [3, 2]);
+        // The inks of what is drawn there, of a sample alone.
+        let inks = |lower_bound| {
+            let ink = |shape: &Shape| match shape {
+                Shape::Fill { ink, .. } => Some(*ink),
+                _ => None,
+            };
+            let lone = drawn(&[none, (Some(3), lower_bound), none]);
+            assert!(lone.shapes.is_empty(), "no line");
+            lone.marks.iter().filter_map(ink).collect::<Vec<_>>()
+        };
+        let (white, ink) = (Ink(255, 255, 255), look(0).ink);
+        assert_eq!(inks(false), [white, ink, ink]);
+        assert_eq!(inks(true), [white, ink, white], "hollow");
+        let dots = drawn(&[none, some, none, some, none, some, none]).marks.len();
+        assert_eq!(dots, 3 * inks(false).len(), "each of three, however near");
     }
 
     #[test]

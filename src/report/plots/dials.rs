@@ -41,7 +41,7 @@ pub(super) fn lag_p99(report: &Report, title: &'static str) -> Picture {
             }
         }
     });
-    let subtitle = points(report, Through::Largest) + " Dashed: never delivered, a lower bound.";
+    let subtitle = points(report, Through::Largest) + " Dashed or hollow: never delivered, a lower bound.";
     let mut picture = chart::picture(report, title, &subtitle, &notes);
     let classes = report.designs.first().map(|design| design.classes.keys().collect::<Vec<_>>());
     let classes: Vec<Option<&str>> = match classes.as_deref() {

@@ -8,6 +8,8 @@ pub(super) const HEIGHT: f64 = 900.0;
 /// A place on the canvas: right, then down.
 pub(super) type Point = (f64, f64);
 
+const WHITE: Ink = Ink(255, 255, 255);
+
 /// Red, green, blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ink(pub(super) u8, pub(super) u8, pub(super) u8);
@@ -102,17 +104,33 @@ impl Picture {
     }
 
     /// The `index`-th of five marks, with a white edge.
-    pub(super) fn mark(&mut self, index: usize, (x, y): Point, ink: Ink) {
+    pub(super) fn mark(&mut self, index: usize, at: Point, ink: Ink) {
+        self.form(index, at, &[(2.0, WHITE), (0.0, ink)]);
+    }
+
+    /// The same in small; hollow for a lower bound.
+    pub(super) fn dot(&mut self, index: usize, at: Point, ink: Ink, hollow: bool) {
+        let inside = if hollow { WHITE } else { ink };
+        self.form(index, at, &[(-1.0, WHITE), (-2.0, ink), (-4.0, inside)]);
+    }
+
+    /// The `index`-th of five forms, one over the other, each so much larger than usual.
+    fn form(&mut self, index: usize, (x, y): Point, layers: &[(f64, Ink)]) {
         // Corners on a circle, from an angle: circle, square, triangle, diamond, triangle on its tip.
         const FORMS: [(u32, f64, f64); 5] =
             [(16, 0.0, 7.0), (4, 45.0, 8.5), (3, -90.0, 9.0), (4, 0.0, 8.5), (3, 90.0, 9.0)];
         let (corners, turn, radius) = FORMS[index % FORMS.len()];
-        for (radius, ink) in [(radius + 2.0, Ink(255, 255, 255)), (radius, ink)] {
+        for (larger, ink) in layers {
+            let radius = radius + larger;
             let corner = |k: u32| {
                 let angle = (f64::from(k) * 360.0 / f64::from(corners) + turn).to_radians();
                 (x + radius * angle.cos(), y + radius * angle.sin())
             };
-            self.marks.push(Shape::Fill { points: (0..corners).map(corner).collect(), ink, opacity: 1.0 });
+            self.marks.push(Shape::Fill {
+                points: (0..corners).map(corner).collect(),
+                ink: *ink,
+                opacity: 1.0,
+            });
         }
     }
 }
