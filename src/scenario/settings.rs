@@ -4,7 +4,11 @@ use fake_telegram::chat::{Change, Lifecycle};
 use fake_telegram::time::Duration;
 use fake_telegram::units::{Count, Share};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// More workers than one machine runs; a guard against a slip of the keyboard.
+pub(super) const WORKERS_MAX: u32 = 1_000_000;
 
 /// The top of the file.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -30,11 +34,11 @@ pub(super) struct Settings {
     #[serde(default = "ten_minutes")]
     pub(super) drain: Duration,
     /// Processes of a design that says nothing else.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "some")]
     #[schemars(range(min = 1))]
     pub(super) processes: u32,
     /// Workers in each process of a design that says nothing else.
-    #[serde(default = "sixteen")]
+    #[serde(default = "sixteen", deserialize_with = "some")]
     #[schemars(range(min = 1))]
     pub(super) workers: u32,
     /// The chats.
@@ -141,15 +145,31 @@ pub(super) struct GroupSettings {
     /// Its name. Default: the strategy's kind.
     pub(super) name: Option<String>,
     /// How many processes. Default: the scenario's.
+    #[serde(deserialize_with = "perhaps_some")]
     #[schemars(range(min = 1))]
     pub(super) processes: Option<u32>,
     /// Workers in each. Default: the scenario's.
+    #[serde(deserialize_with = "perhaps_some")]
     #[schemars(range(min = 1))]
     pub(super) workers: Option<u32>,
     /// The token that they send with. Default: `main`.
     pub(super) token: Option<String>,
     /// The workloads routed to it. Default: all.
     pub(super) workloads: Option<Vec<String>>,
+}
+
+/// A number of processes or workers.
+fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    match i64::deserialize(deserializer)? {
+        ..1 => Err(D::Error::custom("with none of them nothing is sent; at least 1")),
+        number => u32::try_from(number).ok().filter(|number| *number <= WORKERS_MAX).ok_or_else(|| {
+            D::Error::custom(format!("a design has at most {WORKERS_MAX} workers in all, not {number}"))
+        }),
+    }
+}
+
+fn perhaps_some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    some(deserializer).map(Some)
 }
 
 fn seed() -> i64 {

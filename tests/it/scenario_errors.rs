@@ -280,9 +280,39 @@ rate = "60%""#), @r#"
 #[test]
 fn designs_that_send_nothing() {
     assert_snapshot!(and("workers = 0"), @r#"
-    x.toml:13: `workers`: with none of them nothing is sent; at least 1
+    x.toml:13: `workers` in [[design]]: with none of them nothing is sent; at least 1
     workers = 0
               ^
+    "#);
+    assert_snapshot!(with(r#"duration = "1h""#, "duration = \"1h\"\nworkers = 0"), @r#"
+    x.toml:2: `workers`: with none of them nothing is sent; at least 1
+    workers = 0
+              ^
+    "#);
+    assert_snapshot!(with(r#"duration = "1h""#, "duration = \"1h\"\nprocesses = 0"), @r#"
+    x.toml:2: `processes`: with none of them nothing is sent; at least 1
+    processes = 0
+                ^
+    "#);
+    assert_snapshot!(with(r#"strategy = "plain-loop""#, "workers = 0\n[[design.group]]\nstrategy = \"plain-loop\""), @r#"
+    x.toml:12: `workers` in [[design]]: with none of them nothing is sent; at least 1
+    workers = 0
+              ^
+    "#);
+    assert_snapshot!(with(r#"strategy = "plain-loop""#, "[[design.group]]\nstrategy = \"plain-loop\"\nprocesses = 0"), @r#"
+    x.toml:14: `processes` in [[design.group]]: with none of them nothing is sent; at least 1
+    processes = 0
+                ^
+    "#);
+    assert_snapshot!(and("workers = 99999999999"), @r#"
+    x.toml:13: `workers` in [[design]]: a design has at most 1000000 workers in all, not 99999999999
+    workers = 99999999999
+              ^^^^^^^^^^^
+    "#);
+    assert_snapshot!(and("processes = -1"), @r#"
+    x.toml:13: `processes` in [[design]]: with none of them nothing is sent; at least 1
+    processes = -1
+                ^^
     "#);
     assert_snapshot!(and(r#"processes = 2000
 workers = 501"#), @r#"

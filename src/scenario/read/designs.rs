@@ -7,12 +7,9 @@ use super::{Reader, Result, index_of};
 use crate::gate::RESERVED;
 use crate::names::hint;
 use crate::scenario::document::Table;
-use crate::scenario::settings::GroupSettings;
+use crate::scenario::settings::{GroupSettings, WORKERS_MAX};
 use crate::scenario::{Design, Group, Scenario};
 use crate::strategy::Configured;
-
-/// More workers than one machine runs; a guard against a slip of the keyboard.
-const WORKERS_MAX: u64 = 1_000_000;
 
 /// What a group has that says nothing else.
 #[derive(Clone, Copy)]
@@ -147,11 +144,6 @@ impl<'a> Reader<'a> {
         let strategy = self.strategy(strategy)?;
         let processes = settings.processes.unwrap_or(defaults.processes);
         let workers = settings.workers.unwrap_or(defaults.workers);
-        if processes == 0 || workers == 0 {
-            let key = if processes == 0 { "processes" } else { "workers" };
-            return self
-                .wrong(written.at(key), format!("`{key}`: with none of them nothing is sent; at least 1"));
-        }
         let name = settings.name.clone().unwrap_or_else(|| strategy.kind().to_owned());
         self.check_name(&name, written.at("name"))?;
         let token_name = settings.token.as_deref().unwrap_or("main");
@@ -229,7 +221,7 @@ impl<'a> Reader<'a> {
 
     fn check_design(&self, design: &Design, written: &Table<'_>, scenario: &Scenario) -> Result<()> {
         let workers: u64 = design.groups.iter().map(|g| u64::from(g.processes) * u64::from(g.workers)).sum();
-        if workers > WORKERS_MAX {
+        if workers > u64::from(WORKERS_MAX) {
             let message =
                 format!("design `{}` has {workers} workers; at most {WORKERS_MAX} are possible", design.name);
             return self.wrong(written.at("workers"), message);
