@@ -16,7 +16,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use clap::{Parser, Subcommand, ValueEnum};
+use anyhow::Context;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use self::exit::Exit;
 use crate::registry::Registry;
@@ -74,8 +75,6 @@ pub fn main(registry: &Registry) -> ExitCode {
     };
     match done {
         Ok(exit) => exit.into(),
-        // Whoever reads us (`| head`) has seen enough.
-        Err(error) if is_broken_pipe(&error) => Exit::Passed.into(),
         Err(error) => {
             complain(&error);
             Exit::of(&error).into()
@@ -83,19 +82,23 @@ pub fn main(registry: &Registry) -> ExitCode {
     }
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
-    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
-}
-
-/// Writes to standard output; colours go where there is a terminal.
+/// Writes to standard output; colours go where there is a terminal. Whoever reads us (`| head`) may have seen enough:
+/// that is no error, and the work goes on.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') && !text.is_empty() {
-        out.write_all(b"\n")?;
+    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    let written = [text, end].iter().try_for_each(|part| out.write_all(part.as_bytes()));
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output")
+        }
+        _ => Ok(()),
     }
-    Ok(out.flush()?)
+}
+
+/// Ends the program: the command line is wrong.
+fn usage(message: &str) -> ! {
+    Cli::command().error(clap::error::ErrorKind::ValueValidation, message).exit()
 }
 
 /// How wide standard output is, in columns; at most 100, which is what a reader's eye can follow.
@@ -105,11 +108,16 @@ fn width() -> usize {
     terminal.map_or(WIDEST, |(width, _)| usize::from(width.0).min(WIDEST))
 }
 
+/// Writes a line to standard error.
+fn tell(text: &str) {
+    // Nobody is left to be told if standard error is closed.
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
 /// Writes an error to standard error, with the line that is wrong below it.
 fn complain(error: &anyhow::Error) {
     let bold = AnsiColor::Red.on_default().bold();
     let mut err = anstream::stderr().lock();
-    // Nobody is left to be told if standard error is closed.
     let _ = writeln!(err, "{bold}error{bold:#}: {error:#}");
     if let Some(excerpt) = error.downcast_ref::<ScenarioError>().and_then(ScenarioError::excerpt) {
         let _ = err.write_all(underlined(excerpt).as_bytes());

@@ -15,7 +15,7 @@ use crate::outcome::Report;
 
 pub use json::json;
 pub use markdown::markdown;
-pub use plots::{Plot, plots};
+pub use plots::{Plot, names as plot_names, plots};
 pub use table::table;
 
 /// A file of the report folder.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::executor::Stalled;
 use crate::gate;
-use crate::outcome::{Host, Outcome, Report, SCHEMA_VERSION, ScenarioInfo};
+use crate::outcome::{Host, Outcome, Report, SCHEMA_VERSION, ScenarioInfo, Unfinished};
 use crate::scenario::Scenario;
 
 pub use simulate::{Simulation, simulate};
@@ -43,12 +43,22 @@ pub struct Progress {
     pub horizon: Duration,
 }
 
-/// Why there is no result.
+/// Something went wrong with some of the designs.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", errors.iter().map(with_cause).collect::<Vec<_>>().join("; "))]
+pub struct Failed {
+    /// The result of the others.
+    pub report: Box<Report>,
+    /// What went wrong, in the order of the designs; at least one.
+    pub errors: Vec<RunError>,
+}
+
+/// Why there is no result of a design.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The strategy cannot go on.
-    #[error("design `{design}` stalls: {source}")]
+    #[error("design `{design}` stalls")]
     Stalled {
         /// Which.
         design: String,
@@ -85,24 +95,34 @@ impl std::fmt::Debug for Options<'_> {
 
 /// Runs the chosen designs.
 ///
-/// Interrupted, the report holds the designs that were finished by then.
+/// Interrupted, the report holds the designs that were finished by then, and names the others.
 ///
 /// # Errors
-/// The first thing that went wrong, in the order of the designs.
+/// If something goes wrong with a design; the others run to their end, and their results are in the error.
 pub fn run(
     scenario: &Scenario,
     options: &Options<'_>,
     progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Report, RunError> {
+) -> Result<Report, Failed> {
     let begun = (options.wall_us)();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build();
     let pool = pool.expect("the system gives threads");
     let outcomes: Vec<Result<Option<Outcome>, RunError>> = pool.install(|| {
         options.designs.par_iter().map(|design| one(scenario, *design, options, progress)).collect()
     });
-    let outcomes: Result<Vec<Option<Outcome>>, RunError> = outcomes.into_iter().collect();
-    let designs: Vec<Outcome> = outcomes?.into_iter().flatten().collect();
-    Ok(Report {
+    let (mut designs, mut unfinished, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    for (design, outcome) in options.designs.iter().zip(outcomes) {
+        let name = || scenario.designs[*design].name.clone();
+        match outcome {
+            Ok(Some(outcome)) => designs.push(outcome),
+            Ok(None) => unfinished.push(Unfinished { design: name(), error: None }),
+            Err(error) => {
+                unfinished.push(Unfinished { design: name(), error: Some(with_cause(&error)) });
+                errors.push(error);
+            }
+        }
+    }
+    let report = Report {
         schema_version: SCHEMA_VERSION,
         tool: concat!("floodlab ", env!("CARGO_PKG_VERSION")).to_owned(),
         seed: options.seed,
@@ -115,9 +135,42 @@ pub fn run(
         expectations: gate::judge(&scenario.expectations, &designs),
         designs,
         gates: Vec::new(),
-        reproduce: format!("floodlab run {} --seed {}", scenario.file.display(), options.seed),
+        unfinished,
+        reproduce: reproduce(scenario, options),
         host: Host { wall_ms: ((options.wall_us)() - begun) / 1_000 },
-    })
+    };
+    if errors.is_empty() { Ok(report) } else { Err(Failed { report: Box::new(report), errors }) }
+}
+
+/// The command that gives the same result again, for a shell.
+fn reproduce(scenario: &Scenario, options: &Options<'_>) -> String {
+    let mut command =
+        format!("floodlab run {} --seed {}", quoted(&scenario.file.to_string_lossy()), options.seed);
+    if options.designs.len() < scenario.designs.len() {
+        let names = options.designs.iter().map(|design| scenario.designs[*design].name.as_str());
+        // Names have no characters that a shell would read.
+        command += &format!(" --design {}", names.collect::<Vec<_>>().join(","));
+    }
+    if let Some(key) = options.shuffle_ties {
+        command += &format!(" --shuffle-ties {key}");
+    }
+    command
+}
+
+/// A text as one word of a POSIX shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn with_cause(error: &RunError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
 }
 
 /// One design; `None` if it was interrupted.
@@ -138,6 +191,9 @@ fn one(
         };
         simulate(&simulation, Vec::new(), go_on)
     };
+    if options.interrupted.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
     let Some(mut outcome) = again()? else { return Ok(None) };
     let wall_us = (options.wall_us)() - begun;
     if options.check_determinism {
@@ -150,4 +206,19 @@ fn one(
     outcome.host.wall_ms = wall_us / 1_000;
     outcome.host.speed_up = scenario.horizon().as_micros().checked_div(wall_us).unwrap_or(0);
     Ok(Some(outcome))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell() {
+        let check = |path, expected: &str| assert_eq!(quoted(path), expected);
+        check("scenarios/three-pods.toml", "scenarios/three-pods.toml");
+        check("häfen/ß.toml", "häfen/ß.toml");
+        check("my scenarios/a.toml", "'my scenarios/a.toml'");
+        check("it's $HOME.toml", r"'it'\''s $HOME.toml'");
+        check("", "''");
+    }
 }

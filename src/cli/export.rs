@@ -1,7 +1,7 @@
 //! Where results are written: files appear whole or not at all.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -75,7 +75,40 @@ impl Exports {
             && self.export_png.is_empty()
     }
 
-    /// Writes what was asked for; `files` is the report folder's content.
+    /// How many documents go to standard output.
+    pub(super) fn to_stdout(&self) -> usize {
+        self.documents().filter(|target| **target == Target::Stdout).count()
+    }
+
+    /// Finds what cannot be written, before hours are spent on what would be written.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        for PlotTarget { plot, .. } in self.plots() {
+            let known = || report::plot_names().map(|(name, _)| name);
+            if let Some(name) = plot.as_deref().filter(|name| known().all(|known| known != *name)) {
+                return Err(Invalid(format!("unknown plot `{name}`{}", hint(name, known()))).into());
+            }
+        }
+        let documents = self.documents().filter_map(|target| match target {
+            Target::Stdout => None,
+            Target::File(file) => Some(file),
+        });
+        for file in documents.chain(self.plots().map(|target| &target.file)) {
+            let probed =
+                if file.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { probe(parent(file)) };
+            probed.with_context(|| format!("cannot export to {} (name another file)", file.display()))?;
+        }
+        Ok(())
+    }
+
+    fn documents(&self) -> impl Iterator<Item = &Target> {
+        self.export_json.iter().chain(&self.export_md)
+    }
+
+    fn plots(&self) -> impl Iterator<Item = &PlotTarget> {
+        self.export_svg.iter().chain(&self.export_png)
+    }
+
+    /// Writes what was asked for and was checked; `files` is the report folder's content.
     pub(super) fn write(&self, report: &Report, files: &[File]) -> anyhow::Result<()> {
         for target in &self.export_json {
             target.write(&report::json(report))?;
@@ -89,11 +122,7 @@ impl Exports {
                     files.iter().filter_map(|file| Some((file.name.strip_suffix(extension)?, &file.bytes)))
                 };
                 let wanted = plots().find(|(name, _)| plot.as_deref().is_none_or(|plot| plot == *name));
-                let Some((_, bytes)) = wanted else {
-                    let name = plot.as_deref().unwrap_or_default();
-                    let hint = hint(name, plots().map(|(name, _)| name));
-                    return Err(Invalid(format!("unknown plot `{name}`{hint}")).into());
-                };
+                let (_, bytes) = wanted.expect("names were checked before the run");
                 write(file, bytes)?;
             }
         }
@@ -110,6 +139,25 @@ impl Target {
     }
 }
 
+/// Finds out whether the report folder can be written. Leaves nothing behind.
+pub(super) fn check_folder(folder: &Path) -> anyhow::Result<()> {
+    let context =
+        || format!("cannot write the report into {} (--output names another folder)", folder.display());
+    probe(folder).with_context(context)
+}
+
+/// Writes a file where the first of these folders is that is there; the others would be made below it.
+fn probe(folder: &Path) -> io::Result<()> {
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or_else(|| Path::new("."));
+    let draft = tempfile::Builder::new().prefix(".floodlab").tempfile_in(there);
+    // Without the name of the draft, which says nothing to anybody.
+    draft.map(drop).map_err(|error| error.kind().into())
+}
+
+fn parent(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
 /// Writes the report folder.
 pub(super) fn write_folder(folder: &Path, files: &[File]) -> anyhow::Result<()> {
     files.iter().try_for_each(|file| write(&folder.join(&file.name), &file.bytes))
@@ -117,8 +165,7 @@ pub(super) fn write_folder(folder: &Path, files: &[File]) -> anyhow::Result<()> 
 
 /// Writes beside the file and renames, so that nobody ever reads half of it.
 fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let folder =
-        file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder = parent(file);
     let write = || {
         fs::create_dir_all(folder)?;
         let mut draft = tempfile::Builder::new().prefix(".floodlab").tempfile_in(folder)?;

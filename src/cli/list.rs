@@ -6,7 +6,7 @@ use anstyle::Style;
 use fake_telegram::profile::Profile;
 use serde::Serialize;
 
-use super::exit::Exit;
+use super::exit::{Exit, Invalid};
 use crate::gate::METRICS;
 use crate::registry::Registry;
 use crate::scenario::{Scenario, ScenarioError};
@@ -67,7 +67,7 @@ pub(super) fn list(arguments: &Arguments, registry: &Registry) -> anyhow::Result
         What::Metrics => METRICS.iter().map(|metric| Item::new(metric.name, metric.doc)).collect(),
         What::Scenarios => {
             let mut items = Vec::new();
-            for scenario in scenarios(&arguments.directory, registry) {
+            for scenario in scenarios(&arguments.directory, registry)? {
                 match scenario {
                     Ok(scenario) => items.push(Item {
                         name: scenario.name,
@@ -86,31 +86,52 @@ pub(super) fn list(arguments: &Arguments, registry: &Registry) -> anyhow::Result
     };
     super::print(&match arguments.format {
         Format::Json => serde_json::to_string_pretty(&items)?,
-        Format::Text => text(&items),
+        Format::Text => text(&items, super::width()),
     })?;
     Ok(exit)
 }
 
 /// The scenarios of a directory, by name of file.
-fn scenarios(directory: &Path, registry: &Registry) -> Vec<Result<Scenario, ScenarioError>> {
-    files(directory).iter().map(|file| Scenario::load(file, registry)).collect()
+fn scenarios(directory: &Path, registry: &Registry) -> anyhow::Result<Vec<Result<Scenario, ScenarioError>>> {
+    let files = files(directory).map_err(|error| {
+        let directory = directory.display();
+        Invalid(format!("cannot list the scenarios of {directory} (--directory names another): {error}"))
+    })?;
+    Ok(files.iter().map(|file| Scenario::load(file, registry)).collect())
 }
 
-/// The scenario files of a directory, in order; none if it cannot be read.
-pub(super) fn files(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+/// The scenario files of a directory, in order.
+pub(super) fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(directory)?.flatten().map(|entry| entry.path());
     let is_scenario = |file: &PathBuf| file.extension().is_some_and(|e| e == "toml" || e == "json");
     let mut files: Vec<PathBuf> = entries.filter(is_scenario).collect();
     files.sort();
-    files
+    Ok(files)
 }
 
-fn text(items: &[Item]) -> String {
+/// Names, and beside them their summaries in lines that fit into `width`.
+fn text(items: &[Item], width: usize) -> String {
     let bold = Style::new().bold();
-    let width = items.iter().map(|item| item.name.len()).max().unwrap_or_default();
-    let line = |item: &Item| {
-        let first = item.summary.trim().lines().next().unwrap_or_default();
-        format!("{bold}{:width$}{bold:#}  {first}\n", item.name)
+    let names = items.iter().map(|item| item.name.chars().count()).max().unwrap_or_default();
+    let indent = format!("\n{:names$}  ", "");
+    let item = |item: &Item| {
+        let lines = lines(&item.summary, width.saturating_sub(names + 2));
+        format!("{bold}{:names$}{bold:#}  {}\n", item.name, lines.join(&indent))
     };
-    items.iter().map(line).collect()
+    items.iter().map(item).collect()
+}
+
+/// A text broken at its spaces; a word that is longer than a line has one to itself.
+fn lines(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }

@@ -1,20 +1,20 @@
 //! `floodlab run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
-use clap::{CommandFactory, ValueEnum};
+use anyhow::{Context, anyhow};
+use clap::ValueEnum;
 
 use super::exit::{Exit, Invalid};
-use super::export::{Exports, write_folder};
+use super::export::{Exports, check_folder, write_folder};
 use super::progress::Bars;
 use crate::names::hint;
 use crate::outcome::{Report, Verdict};
 use crate::registry::Registry;
 use crate::report;
-use crate::run::{self, Options};
+use crate::run::{self, Failed, Options};
 use crate::scenario::Scenario;
 
 #[derive(Debug, clap::Args)]
@@ -25,8 +25,8 @@ pub(super) struct Arguments {
     /// Run only these designs.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     design: Vec<String>,
-    /// The seed, instead of the scenario's.
-    #[arg(long, value_name = "N", env = "FLOODLAB_SEED")]
+    /// The seed, instead of the scenario's [env: FLOODLAB_SEED].
+    #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Exit with 99 if an `[[expect]]` fails.
     #[arg(long)]
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     /// The report folder [default: reports/NAME; of several scenarios DIR/NAME].
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// What to print.
+    /// What to print; an export to standard output is printed alone.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -66,11 +66,13 @@ enum Format {
 }
 
 /// Runs every scenario; the gravest exit code decides.
+///
+/// All that can be known to go wrong is found before the first is run: nobody waits for an hour to hear of a slip of the
+/// keyboard.
 pub(super) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Exit> {
-    if arguments.scenarios.len() > 1 && !arguments.exports.is_empty() {
-        let message = "--export-* writes one result; run one scenario, or use --output";
-        super::Cli::command().error(clap::error::ErrorKind::ArgumentConflict, message).exit();
-    }
+    let several = arguments.scenarios.len() > 1;
+    arguments.check();
+    let seed = arguments.seed();
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
     let handler = move || {
@@ -80,27 +82,52 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
         }
     };
     ctrlc::set_handler(handler).context("cannot listen for interrupts")?;
-    // All are read before the first is run: nobody waits for an hour to hear of a slip of the keyboard.
-    let scenarios = arguments.scenarios.iter().map(|file| Job::new(file, arguments, registry));
-    let scenarios = scenarios.collect::<anyhow::Result<Vec<_>>>()?;
+    let jobs = arguments.scenarios.iter().map(|file| Job::new(file, arguments, registry));
+    let jobs = jobs.collect::<anyhow::Result<Vec<_>>>()?;
+    check_folders(&jobs)?;
+    arguments.exports.check()?;
     let mut exit = Exit::Passed;
-    for job in &scenarios {
-        exit = exit.max(job.run(arguments, scenarios.len() > 1, &interrupted)?);
+    for (done, job) in jobs.iter().enumerate() {
         if interrupted.load(Ordering::Relaxed) {
+            if several {
+                super::tell(&format!("interrupted: {done} of {} scenarios were run", jobs.len()));
+            }
             return Ok(Exit::Interrupted);
         }
+        exit = exit.max(job.run(arguments, seed, &interrupted)?);
     }
     Ok(exit)
 }
 
-/// A scenario and what of it is to be run.
+/// Whether every report has a folder of its own, and it can be written.
+fn check_folders(jobs: &[Job]) -> anyhow::Result<()> {
+    for (index, job) in jobs.iter().enumerate() {
+        if let Some(other) = jobs[..index].iter().find(|other| other.folder == job.folder) {
+            let (one, two, name) =
+                (other.scenario.file.display(), job.scenario.file.display(), &job.scenario.name);
+            let message = if job.scenario.file == other.scenario.file {
+                format!("{one} is given twice, and the second report would replace the first; give it once")
+            } else {
+                format!(
+                    "{one} and {two} are both called `{name}`, so the report of one would replace the other's; \
+                     give one of them another `name`, or run them one by one with --output"
+                )
+            };
+            return Err(Invalid(message).into());
+        }
+    }
+    jobs.iter().try_for_each(|job| check_folder(&job.folder))
+}
+
+/// A scenario, what of it is to be run, and where the report goes.
 struct Job {
     scenario: Scenario,
     designs: Vec<usize>,
+    folder: PathBuf,
 }
 
 impl Job {
-    fn new(file: &std::path::Path, arguments: &Arguments, registry: &Registry) -> anyhow::Result<Self> {
+    fn new(file: &Path, arguments: &Arguments, registry: &Registry) -> anyhow::Result<Self> {
         let scenario = Scenario::load(file, registry)?;
         let known = || scenario.designs.iter().map(|design| design.name.as_str());
         if let Some(name) = arguments.design.iter().find(|name| known().all(|known| known != *name)) {
@@ -111,20 +138,26 @@ impl Job {
             arguments.design.is_empty() || arguments.design.contains(&scenario.designs[*index].name)
         };
         let designs = (0..scenario.designs.len()).filter(selected).collect();
-        Ok(Self { scenario, designs })
+        let folder = match &arguments.output {
+            None => Path::new("reports").join(&scenario.name),
+            Some(folder) if arguments.scenarios.len() > 1 => folder.join(&scenario.name),
+            Some(folder) => folder.clone(),
+        };
+        Ok(Self { scenario, designs, folder })
     }
 
+    /// Runs it, writes and prints what was finished, then says what was not.
     fn run(
         &self,
         arguments: &Arguments,
-        one_of_many: bool,
+        seed: Option<u64>,
         interrupted: &AtomicBool,
     ) -> anyhow::Result<Exit> {
         let scenario = &self.scenario;
         #[expect(clippy::disallowed_methods, reason = "the `host` blocks say how long it took")]
         let begun = std::time::Instant::now();
         let options = Options {
-            seed: arguments.seed.unwrap_or(scenario.seed),
+            seed: seed.unwrap_or(scenario.seed),
             designs: self.designs.clone(),
             jobs: arguments.jobs.map(usize::from),
             check_determinism: arguments.check_determinism,
@@ -133,38 +166,100 @@ impl Job {
             wall_us: &move || u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
         let bars = Bars::new(scenario);
-        let report = run::run(scenario, &options, &|progress| bars.show(progress))?;
+        let result = run::run(scenario, &options, &|progress| bars.show(progress));
         drop(bars);
-        let folder = match &arguments.output {
-            None => PathBuf::from("reports").join(&scenario.name),
-            Some(folder) if one_of_many => folder.join(&scenario.name),
-            Some(folder) => folder.clone(),
+        let (report, errors) = match result {
+            Ok(report) => (report, Vec::new()),
+            Err(Failed { report, errors }) => (*report, errors),
         };
-        let files = report::files(&report);
-        write_folder(&folder, &files)?;
-        arguments.exports.write(&report, &files)?;
-        match arguments.format {
-            Format::Text => {
-                super::print(&report::table(&report, true, super::width()))?;
-                super::print(&format!("report: {}", folder.display()))?;
-            }
-            Format::Json => super::print(&report::json(&report))?,
-            Format::Md => super::print(&report::markdown(&report))?,
-            Format::Quiet => {}
+        // An earlier report is worth more than an empty one.
+        let published = if report.designs.is_empty() { Ok(()) } else { self.publish(arguments, &report) };
+        let mut exit = Exit::Passed;
+        for error in errors {
+            let error = anyhow::Error::from(error);
+            super::complain(&error);
+            exit = exit.max(Exit::of(&error));
         }
-        Ok(arguments.judge(&report))
+        published?;
+        if report.unfinished.iter().any(|design| design.error.is_none()) {
+            let (finished, all) = (report.designs.len(), self.designs.len());
+            let nothing = if finished == 0 { "; nothing is written" } else { "" };
+            super::tell(&format!("interrupted: {finished} of {all} designs finished{nothing}"));
+            exit = Exit::Interrupted;
+        }
+        Ok(if report.unfinished.is_empty() { self.judge(arguments, &report) } else { exit })
     }
-}
 
-impl Arguments {
-    fn judge(&self, report: &Report) -> Exit {
-        let expectations = report.expectations.iter().filter(|_| self.expect);
+    /// Writes the folder and the exports, and prints.
+    fn publish(&self, arguments: &Arguments, report: &Report) -> anyhow::Result<()> {
+        let files = report::files(report);
+        write_folder(&self.folder, &files)?;
+        arguments.exports.write(report, &files)?;
+        match arguments.format {
+            // Whoever reads the export wants nothing else.
+            Format::Text if arguments.exports.to_stdout() > 0 => Ok(()),
+            Format::Text => {
+                super::print(&report::table(report, true, super::width()))?;
+                super::print(&format!("report: {}", self.folder.display()))
+            }
+            Format::Json => super::print(&report::json(report)),
+            Format::Md => super::print(&report::markdown(report)),
+            Format::Quiet => Ok(()),
+        }
+    }
+
+    fn judge(&self, arguments: &Arguments, report: &Report) -> Exit {
+        let file = self.scenario.file.display();
+        if report.designs.iter().all(|design| design.metrics.due == 0) {
+            super::complain(&anyhow!(
+                "nothing to run: no message of {file} falls due; is `duration` too short, or a rate too low?"
+            ));
+            return Exit::Nothing;
+        }
+        let expectations = report.expectations.iter().filter(|_| arguments.expect);
         let failed: Vec<&Verdict> = report.gates.iter().chain(expectations).filter(|v| !v.passed).collect();
         match failed.as_slice() {
+            _ if arguments.no_fail => Exit::Passed,
+            [] if arguments.expect && report.expectations.is_empty() => {
+                let why = match self.scenario.expectations.len() {
+                    0 => format!("{file} has no [[expect]]"),
+                    _ => format!(
+                        "the expectations of {file} were skipped, because designs that they are about were not \
+                         selected; leave --design out"
+                    ),
+                };
+                super::complain(&anyhow!("nothing to judge: {why}"));
+                Exit::Nothing
+            }
             [] => Exit::Passed,
-            _ if self.no_fail => Exit::Passed,
             failed if failed.iter().all(|verdict| verdict.measured.is_none()) => Exit::Nothing,
             _ => Exit::GateFailed,
         }
     }
 }
+
+impl Arguments {
+    /// What clap does not see is wrong with the command line.
+    fn check(&self) {
+        if self.scenarios.len() > 1 && !self.exports.is_empty() {
+            super::usage("--export-* writes one result; run one scenario, or use --output");
+        }
+        let printed = usize::from(matches!(self.format, Format::Json | Format::Md));
+        if self.exports.to_stdout() + printed > 1 {
+            super::usage("only one document can go to standard output; export the others to files");
+        }
+    }
+
+    /// The seed that somebody asks for. clap reads variables too, but its errors do not name them.
+    fn seed(&self) -> Option<u64> {
+        self.seed.or_else(|| {
+            let text = std::env::var_os(SEED)?;
+            let seed = text.to_str().and_then(|text| text.parse().ok());
+            seed.or_else(|| {
+                super::usage(&format!("{SEED} is `{}`; a seed is a whole number from 0 on", text.display()))
+            })
+        })
+    }
+}
+
+const SEED: &str = "FLOODLAB_SEED";

@@ -12,7 +12,7 @@ use crate::registry::Registry;
 pub(super) fn welcome(registry: &Registry) -> anyhow::Result<Exit> {
     let bold = Style::new().bold();
     let dim = Style::new().dimmed();
-    let scenarios = files(Path::new(SCENARIOS));
+    let scenarios = files(Path::new(SCENARIOS)).unwrap_or_default();
     let preferred =
         scenarios.iter().find(|file| file.ends_with("platform-day.toml")).or_else(|| scenarios.first());
     let first = preferred.map_or_else(|| "SCENARIO.toml".to_owned(), |file| file.display().to_string());

@@ -19,6 +19,9 @@ pub fn markdown(report: &Report) -> String {
         report.tool,
         report.reproduce
     );
+    for line in table::unfinished(report) {
+        text += &format!("\n**{}**\n", escaped(&line));
+    }
     for sheet in sheet::sheets(report) {
         text += &sheet_text(report, &sheet);
     }
@@ -26,7 +29,7 @@ pub fn markdown(report: &Report) -> String {
         text += &format!("\n{note}\n");
     }
     for (what, verdicts) in verdicts::lists(report) {
-        text += &verdict_text(report, what, verdicts);
+        text += &verdict_text(what, verdicts);
     }
     text += "\n## Over time\n";
     for (name, title) in plots::names() {
@@ -59,7 +62,7 @@ fn sheet_text(report: &Report, sheet: &Sheet) -> String {
     text
 }
 
-fn verdict_text(report: &Report, what: &str, verdicts: &[Verdict]) -> String {
+fn verdict_text(what: &str, verdicts: &[Verdict]) -> String {
     let held = verdicts.iter().filter(|verdict| verdict.passed).count();
     let mut text = format!("\n## {}: {held} of {} hold\n\n", capitalised(what), verdicts.len());
     text += "| | design | metric | expected | measured |\n| --- | --- | --- | --- | ---: |\n";
@@ -70,7 +73,7 @@ fn verdict_text(report: &Report, what: &str, verdicts: &[Verdict]) -> String {
             escaped(&verdict.design),
             gate::subject(verdict),
             verdict.expect,
-            verdicts::measured(report, verdict)
+            verdicts::measured(verdict)
         );
     }
     text

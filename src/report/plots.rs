@@ -43,7 +43,7 @@ pub fn plots(report: &Report) -> Vec<Plot> {
 }
 
 /// Name and title of each plot.
-pub(super) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     PLOTS.iter().map(|(name, title, _)| (*name, *title))
 }
 

@@ -31,6 +31,10 @@ pub fn table(report: &Report, colour: bool, width: usize) -> String {
         text += &wrapped(&note, width);
     }
     text += &verdict_lines(report, &paint, width);
+    for line in unfinished(report) {
+        text += &paint.with(style(Tone::Bad), wrapped(&line, width).trim_end());
+        text.push('\n');
+    }
     text.push('\n');
     text += &events(report);
     text += &format!("reproduce: {}\n", report.reproduce);
@@ -56,9 +60,18 @@ pub(super) fn censored(report: &Report) -> Option<String> {
     })
 }
 
+/// Which designs have no result, and why; nothing if all have.
+pub(super) fn unfinished(report: &Report) -> Vec<String> {
+    let (finished, all) = (report.designs.len(), report.designs.len() + report.unfinished.len());
+    let interrupted = report.unfinished.iter().any(|design| design.error.is_none());
+    let interrupted = interrupted.then(|| format!("interrupted: {finished} of {all} designs finished"));
+    let errors = report.unfinished.iter().filter_map(|design| design.error.as_ref());
+    interrupted.into_iter().chain(errors.map(|error| format!("failed: {error}"))).collect()
+}
+
 fn sheet_text(sheet: &Sheet, names: &[String], paint: &Paint, width: usize) -> String {
     let mut columns: Vec<&Column> = sheet.columns.iter().collect();
-    let mut left_out = Vec::new();
+    let (mut zero, mut left_out) = (Vec::new(), Vec::new());
     let mut lines = lines_of(&columns, names, paint);
     while lines.iter().map(|line| columns_wide(line)).max() > Some(width) {
         // First what says nothing, from the right; then what Markdown shows as well.
@@ -69,7 +82,8 @@ fn sheet_text(sheet: &Sheet, names: &[String], paint: &Paint, width: usize) -> S
             .or_else(|| columns.iter().rposition(|column| column.optional));
         let Some(at) = at else { break };
         let column = columns.remove(at);
-        left_out.push(one_line(&column.head) + if nothing(&column) { " (all 0)" } else { "" });
+        let list = if nothing(&column) { &mut zero } else { &mut left_out };
+        list.insert(0, one_line(&column.head));
         lines = lines_of(&columns, names, paint);
     }
     let mut text = format!("{}\n", paint.with(BOLD, sheet.title));
@@ -77,9 +91,10 @@ fn sheet_text(sheet: &Sheet, names: &[String], paint: &Paint, width: usize) -> S
         text.push_str(&line);
         text.push('\n');
     }
-    if !left_out.is_empty() {
-        left_out.reverse();
-        text += &wrapped(&format!("no room for: {}", left_out.join(", ")), width);
+    for (what, heads) in [("all 0", zero), ("no room for", left_out)] {
+        if !heads.is_empty() {
+            text += &wrapped(&format!("{what}: {}", heads.join(", ")), width);
+        }
     }
     text
 }
@@ -113,7 +128,7 @@ fn verdict_lines(report: &Report, paint: &Paint, width: usize) -> String {
         text += &format!("{what}: {held} of {} hold\n", verdicts.len());
         for verdict in verdicts.iter().filter(|verdict| !verdict.passed) {
             let asked = format!("{}: {} {}", verdict.design, gate::subject(verdict), verdict.expect);
-            let measured = format!("measured {}", verdicts::measured(report, verdict));
+            let measured = format!("measured {}", verdicts::measured(verdict));
             let fits = "  FAIL ".len() + asked.chars().count() + 2 + measured.chars().count() <= width;
             let gap = if fits { "  " } else { "\n       " };
             text += &format!("  {} {asked}{gap}{measured}\n", paint.with(style(Tone::Bad), "FAIL"));

@@ -2,10 +2,16 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use assert_cmd::Command;
+use floodlab::outcome::Unfinished;
+use floodlab::report;
+use floodlab::run::{self, Options, Progress};
 use insta::assert_snapshot;
 use tempfile::TempDir;
+
+use crate::lab;
 
 /// Ten chats that get one message each, at once, from a server without limits.
 const SMALL: &str = r#"summary = "Ten messages."
@@ -107,12 +113,126 @@ fn formats_and_exports_hold_the_same_result() {
     assert_eq!(read("d.md"), read("out/report.md"));
     assert_eq!(read("e.svg"), read("out/lag-p99.svg"));
     assert!(directory.path().join("f.png").exists());
-    let (_, quiet, _) = floodlab(directory.path(), "run scenarios/small.toml --format quiet --export-md -");
-    assert!(quiet.starts_with('#'), "{quiet}");
-    let (code, _, err) =
-        floodlab(directory.path(), "run scenarios/small.toml --format quiet --export-svg lag-p9=g.svg");
+    for (export, file) in [("--export-md -", "report.md"), ("--format quiet --export-json -", "report.json")]
+    {
+        let (code, out, _) = floodlab(directory.path(), &format!("run scenarios/small.toml {export}"));
+        assert_eq!((code, out), (0, read(&format!("reports/small/{file}"))), "the export and nothing else");
+    }
+    for line in [
+        "--export-json - --export-md -",
+        "--export-md - --export-md -",
+        "--format json --export-md -",
+        "--format md --export-json -",
+    ] {
+        let (code, out, err) = floodlab(directory.path(), &format!("run scenarios/small.toml {line}"));
+        assert_eq!((code, out.as_str()), (2, ""), "{line}");
+        assert!(err.contains("only one document can go to standard output"), "{err}");
+    }
+}
+
+/// An hour of computing is not spent on what cannot be written.
+#[test]
+fn what_cannot_be_written_is_found_before_the_run() {
+    let directory = directory();
+    write(&directory, "other.toml", SMALL);
+    let refused = |line: &str, expected| {
+        let (code, out, err) = floodlab(directory.path(), &format!("run {line}"));
+        assert_eq!((code, out.as_str()), (expected, ""), "{line}\n{err}");
+        err
+    };
+    assert_snapshot!(
+        refused("scenarios/small.toml --export-svg lag-p9=g.svg", 104),
+        @"error: unknown plot `lag-p9`; did you mean `lag-p99`?"
+    );
+    assert_snapshot!(refused("scenarios/small.toml -o scenarios/small.toml/x", 1), @"error: cannot write the report into scenarios/small.toml/x (--output names another folder): not a directory");
+    assert_snapshot!(refused("scenarios/small.toml --export-json scenarios", 1), @"error: cannot export to scenarios (name another file): is a directory");
+    assert_snapshot!(refused("scenarios/small.toml --export-png throttled=scenarios/small.toml/x.png", 1), @"error: cannot export to scenarios/small.toml/x.png (name another file): not a directory");
+    assert!(!directory.path().join("reports").exists(), "nothing was run");
+    // Of the second scenario too.
+    fs::create_dir(directory.path().join("out")).expect("created");
+    fs::write(directory.path().join("out/other"), "in the way").expect("written");
+    refused("scenarios/small.toml scenarios/other.toml -o out", 1);
+    assert!(!directory.path().join("out/small").exists(), "the first was not run");
+}
+
+#[test]
+fn two_scenarios_of_one_name_do_not_replace_each_other() {
+    let directory = directory();
+    write(&directory, "other.toml", &format!("name = \"small\"\n{SMALL}"));
+    let (code, out, err) = floodlab(directory.path(), "run scenarios/small.toml scenarios/other.toml");
+    assert_eq!((code, out.as_str()), (104, ""));
+    assert_snapshot!(err, @"error: scenarios/small.toml and scenarios/other.toml are both called `small`, so the report of one would replace the other's; give one of them another `name`, or run them one by one with --output");
+    let (code, _, err) = floodlab(directory.path(), "run scenarios/small.toml scenarios/small.toml -o out");
     assert_eq!(code, 104);
-    assert_snapshot!(err, @"error: unknown plot `lag-p9`; did you mean `lag-p99`?");
+    assert_snapshot!(err, @"error: scenarios/small.toml is given twice, and the second report would replace the first; give it once");
+    assert!(!directory.path().join("reports").exists() && !directory.path().join("out").exists());
+}
+
+/// As `| head -1` does.
+#[test]
+fn nobody_reading_changes_nothing() {
+    let directory = directory();
+    write(&directory, "fails.toml", &SMALL.replace("== 10", "== 11"));
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("floodlab"))
+        .current_dir(directory.path())
+        .args(["run", "scenarios/fails.toml", "scenarios/small.toml", "--expect"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    drop(child.stdout.take());
+    assert_eq!(child.wait().expect("it ends").code(), Some(99));
+    assert!(directory.path().join("reports/small/report.json").exists(), "the other was run");
+}
+
+#[test]
+fn the_command_that_is_printed_reproduces() {
+    let directory = directory();
+    write(&directory, "my small.toml", &SMALL.replace("summary", "name = \"small\"\nsummary"));
+    let report = |arguments: &[&str]| -> serde_json::Value {
+        let mut command = Command::cargo_bin("floodlab").expect("the binary");
+        command.current_dir(directory.path()).env_remove("FLOODLAB_SEED").args(arguments);
+        let (code, out, err) = answer(command.args(["--format", "json"]));
+        assert_eq!(code, 0, "{err}");
+        serde_json::from_str(&out).expect("JSON")
+    };
+    let line = ["run", "scenarios/my small.toml", "--shuffle-ties", "7", "--design", "wide", "--seed", "3"];
+    let first = report(&line);
+    assert_eq!(
+        first["reproduce"],
+        "floodlab run 'scenarios/my small.toml' --seed 3 --design wide --shuffle-ties 7"
+    );
+    let again = first["reproduce"].as_str().expect("a text");
+    let (path, rest) =
+        again.strip_prefix("floodlab run '").expect("quoted").split_once('\'').expect("quoted");
+    let again: Vec<&str> = ["run", path].into_iter().chain(rest.split_whitespace()).collect();
+    assert_eq!(report(&again)["designs"][0]["event_hash"], first["designs"][0]["event_hash"]);
+    let (_, plain, _) = floodlab(directory.path(), "run scenarios/small.toml --design naive-loop,wide");
+    assert!(plain.contains("reproduce: floodlab run scenarios/small.toml --seed 1\n"), "{plain}");
+}
+
+/// What judges nothing does not pass.
+#[test]
+fn nothing_to_judge_and_nothing_to_run_say_so() {
+    let directory = directory();
+    let check = |line: &str, expected| {
+        let (code, _, err) = floodlab(directory.path(), &format!("run {line} --format quiet"));
+        assert_eq!(code, expected, "{line}\n{err}");
+        err
+    };
+    let of_two =
+        SMALL.replace("metric = \"due\"\nexpect = \"== 10\"", "metric = \"lag\"\nexpect = \"max <= wide\"");
+    write(&directory, "of-two.toml", &of_two);
+    check("scenarios/of-two.toml", 0);
+    check("scenarios/of-two.toml --design wide", 0);
+    assert_snapshot!(check("scenarios/of-two.toml --design wide --expect", 4), @"error: nothing to judge: the expectations of scenarios/of-two.toml were skipped, because designs that they are about were not selected; leave --design out");
+    let none = SMALL.split("[[expect]]").next().expect("a first part");
+    write(&directory, "none.toml", none);
+    check("scenarios/none.toml", 0);
+    assert_snapshot!(check("scenarios/none.toml --expect", 4), @"error: nothing to judge: scenarios/none.toml has no [[expect]]");
+    let silent = SMALL.replace("kind = \"broadcast\"", "kind = \"poisson\"\nrate = \"1/50w\"");
+    write(&directory, "silent.toml", &silent);
+    assert_snapshot!(check("scenarios/silent.toml", 4), @"error: nothing to run: no message of scenarios/silent.toml falls due; is `duration` too short, or a rate too low?");
+    check("scenarios/silent.toml scenarios/small.toml --expect", 4);
 }
 
 #[test]
@@ -137,9 +257,13 @@ fn designs_and_seeds_are_picked() {
     assert_ne!(hash(&one), hash(&two), "the seed changes the outcome");
     assert_eq!(one["scenario"]["hash"], two["scenario"]["hash"]);
     let mut command = Command::cargo_bin("floodlab").expect("the binary");
-    command.current_dir(directory.path()).env("FLOODLAB_SEED", "2");
-    let (_, out, _) = answer(command.args(["run", "scenarios/small.toml", "--format", "json"]));
+    command.current_dir(directory.path()).args(["run", "scenarios/small.toml", "--format", "json"]);
+    let (_, out, _) = answer(command.env("FLOODLAB_SEED", "2"));
     assert_eq!(hash(&serde_json::from_str(&out).expect("JSON")), hash(&two));
+    let (code, _, err) = answer(command.env("FLOODLAB_SEED", "x"));
+    assert_eq!(code, 2);
+    assert!(err.starts_with("error: FLOODLAB_SEED is `x`; a seed is a whole number from 0 on\n"), "{err}");
+    assert_eq!(answer(command.args(["--seed", "2"])).0, 0, "the flag goes before the variable");
 }
 
 #[test]
@@ -181,7 +305,6 @@ fn exit_codes_tell_what_happened() {
     check("run", 2);
     check("run scenarios/small.toml --seeed 1", 2);
     check("run scenarios/small.toml --seed x", 2);
-    check("run scenarios/small.toml -o scenarios/small.toml/x", 1);
 }
 
 #[test]
@@ -226,7 +349,15 @@ fn lists_are_for_people_and_programs() {
         let (code, text, _) = floodlab(directory.path(), &format!("list {what}"));
         let (_, json, _) = floodlab(directory.path(), &format!("list {what} --format json"));
         let json: Vec<serde_json::Value> = serde_json::from_str(&json).expect("JSON");
-        assert_eq!((code, text.lines().count()), (0, json.len()), "{what}");
+        // Long summaries go on in indented lines.
+        let items = text.lines().filter(|line| !line.starts_with(' '));
+        assert_eq!((code, items.count()), (0, json.len()), "{what}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let told = json.iter().flat_map(|item| {
+            [&item["name"], &item["summary"]].map(|part| words(part.as_str().unwrap_or_default())).concat()
+        });
+        assert_eq!(words(&text), told.collect::<Vec<_>>(), "nothing is cut");
         assert!(json.iter().all(|item| item["name"].is_string() && item["summary"].is_string()));
     }
     let (_, scenarios, _) = floodlab(directory.path(), "list scenarios --format json");
@@ -246,6 +377,9 @@ fn lists_are_for_people_and_programs() {
     let (code, out, err) = floodlab(directory.path(), "list scenarios");
     assert_eq!((code, out.lines().count()), (104, 1), "the others are listed");
     assert!(err.contains("scenarios/wrong.toml"), "{err}");
+    let (code, out, err) = floodlab(directory.path(), "list scenarios --directory nope");
+    assert_eq!((code, out.as_str()), (104, ""));
+    assert_snapshot!(err, @"error: cannot list the scenarios of nope (--directory names another): No such file or directory (os error 2)");
 }
 
 /// The committed schemas are what the binary prints.
@@ -305,26 +439,73 @@ fn completions_for_every_shell() {
     }
 }
 
-/// What is finished is still written.
+/// An earlier report is worth more than an empty one.
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_the_run_in_order() {
+fn an_interrupt_leaves_what_is_there() {
     let directory = directory();
     // Weeks of traffic: it never ends by itself while this test waits.
     let long = SMALL
         .replace("1min\"\ndrain", "20d\"\ndrain")
         .replace("kind = \"broadcast\"", "kind = \"poisson\"\nrate = \"100/s\"");
     write(&directory, "long.toml", &long);
-    let binary = assert_cmd::cargo::cargo_bin!("floodlab");
-    let line = ["run", "scenarios/small.toml", "scenarios/long.toml", "--format", "quiet"];
-    let mut child =
-        std::process::Command::new(binary).current_dir(directory.path()).args(line).spawn().expect("it runs");
+    let earlier = directory.path().join("reports/long/report.json");
+    fs::create_dir_all(earlier.parent().expect("a folder")).expect("created");
+    fs::write(&earlier, "an earlier report").expect("written");
+    let line = ["run", "scenarios/small.toml", "scenarios/long.toml", "--format", "json", "--expect"];
+    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("floodlab"))
+        .current_dir(directory.path())
+        .args(line)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn();
+    let mut child = child.expect("it runs");
     while !directory.path().join("reports/small/report.json").exists() {
         assert!(child.try_wait().expect("it is ours").is_none(), "it ended too early");
         std::thread::yield_now();
     }
     let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(kill.expect("kill is there").success());
-    assert_eq!(child.wait().expect("it ends").code(), Some(105));
-    assert!(directory.path().join("reports/long/report.json").exists());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(105));
+    let told = String::from_utf8(output.stderr).expect("UTF-8");
+    // The signal may come before the second scenario begins.
+    let expected = [
+        "interrupted: 0 of 2 designs finished; nothing is written\n",
+        "interrupted: 1 of 2 scenarios were run\n",
+    ];
+    assert!(expected.contains(&told.as_str()), "{told}");
+    assert_eq!(fs::read_to_string(&earlier).expect("it is there"), "an earlier report");
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one document");
+    assert_eq!(printed["scenario"]["name"], "small");
+}
+
+/// What is finished is the result, and says what is missing.
+#[test]
+fn an_interrupted_report_holds_what_was_finished() {
+    let more = "\n[[expect]]\nmetric = \"lag\"\nexpect = \"max <= wide\"\n[[design]]\nname = \"third\"\nstrategy = \"naive-loop\"\n";
+    let scenario = lab::scenario(&format!("{SMALL}{more}"));
+    let interrupted = AtomicBool::new(false);
+    let options = Options {
+        seed: 1,
+        designs: vec![0, 1, 2],
+        jobs: Some(1),
+        check_determinism: false,
+        shuffle_ties: None,
+        interrupted: &interrupted,
+        wall_us: &|| 0,
+    };
+    let interrupt_the_second =
+        |progress: Progress| interrupted.store(progress.design == 1, Ordering::Relaxed);
+    let report = run::run(&scenario, &options, &interrupt_the_second).expect("nothing goes wrong");
+    let names: Vec<_> = report.designs.iter().map(|design| design.name.as_str()).collect();
+    assert_eq!(names, ["naive-loop"]);
+    let missing = ["wide", "third"].map(|name| Unfinished { design: name.to_owned(), error: None });
+    assert_eq!(report.unfinished, missing);
+    // One design was judged, and nothing against one that is missing.
+    let judged: Vec<_> = report.expectations.iter().map(|verdict| verdict.metric.as_str()).collect();
+    assert_eq!(judged, ["due"]);
+    let line = "interrupted: 1 of 3 designs finished";
+    assert!(report::table(&report, false, 100).contains(&format!("\n{line}\n")));
+    assert!(report::markdown(&report).contains(&format!("\n**{line}**\n")));
 }

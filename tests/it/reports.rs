@@ -222,6 +222,7 @@ fn small() -> Report {
         measured,
         unit: unit.to_owned(),
         passed,
+        lower_bound: false,
     };
     Report {
         schema_version: SCHEMA_VERSION,
@@ -241,9 +242,11 @@ fn small() -> Report {
             reply("<= 1", Some(1_001_354), "ppm", "amplification", false),
             Verdict {
                 design: "naive-loop".to_owned(),
+                lower_bound: true,
                 ..reply("p(99) <= 4h", Some(11_000_000_000), "us", "lag", false)
             },
         ],
+        unfinished: Vec::new(),
         reproduce: "floodlab run scenarios/platform-day.toml --seed 1".to_owned(),
         host: Host { wall_ms: 3_000 },
     }

@@ -2,12 +2,14 @@
 //! come out as they were reported.
 
 use std::future::{pending, poll_fn};
+use std::sync::atomic::AtomicBool;
 use std::task::Poll;
 
 use fake_telegram::api::Answer;
 use fake_telegram::time::{Duration, Time};
 use floodlab::executor::Stalled;
-use floodlab::run::RunError;
+use floodlab::report;
+use floodlab::run::{self, Failed, Options, RunError};
 use floodlab::world::{Belief, GiveUp};
 use floodlab::{Env, Registry, Strategy};
 
@@ -84,8 +86,47 @@ fn stalls(how: &str, workers: u32) -> (Stalled, String) {
     let error = lab::fail(&scenario, "mine");
     let text = error.to_string();
     let RunError::Stalled { design, source } = error else { panic!("{text}") };
+    let text = format!("{text}: {source}");
     assert_eq!(design, "mine");
     (source, text)
+}
+
+#[test]
+fn one_that_stalls_leaves_the_others_their_results() {
+    let scenario = lab::scenario_with::<Stuck>(
+        r#"
+        duration = "10s"
+        chats = { count = 5 }
+        [workload.all]
+        kind = "broadcast"
+        class = "all"
+        [[design]]
+        name = "mine"
+        strategy = { kind = "stuck", how = "pending" }
+        [[design]]
+        strategy = "naive-loop"
+        [[expect]]
+        metric = "delivered"
+        expect = "== 5""#,
+    );
+    let options = Options {
+        seed: 1,
+        designs: vec![0, 1],
+        jobs: None,
+        check_determinism: false,
+        shuffle_ties: None,
+        interrupted: &AtomicBool::new(false),
+        wall_us: &|| 0,
+    };
+    let Failed { report, errors } = run::run(&scenario, &options, &|_| {}).expect_err("one stalls");
+    assert_eq!(errors.len(), 1);
+    assert_eq!(report.designs.iter().map(|design| design.name.as_str()).collect::<Vec<_>>(), ["naive-loop"]);
+    assert!(report.expectations.len() == 1 && report.expectations[0].passed, "{:?}", report.expectations);
+    let why = report.unfinished[0].error.clone().expect("it was not interrupted");
+    assert!(why.starts_with("design `mine` stalls: nothing is left to happen at "), "{why}");
+    assert_eq!(why.matches("nothing is left").count(), 1, "the cause once");
+    let table = report::table(&report, false, 1_000);
+    assert!(table.contains(&format!("\nfailed: {why}\n")), "{table}");
 }
 
 /// With one worker the five messages take 0.5 s from 2 s on; then everything stands still, hours before the horizon.
