@@ -21,6 +21,8 @@ pub struct ProcessBucket {
     pub rate: Rate,
     /// The bucket's size.
     pub burst: u32,
+    /// The wait after a 429 that says nothing about it.
+    pub fallback: Duration,
     /// The wait after an answer that says nothing: 5xx, or none at all.
     pub pause: Duration,
     /// Calls without such an answer before a message is dropped.
@@ -29,7 +31,8 @@ pub struct ProcessBucket {
 
 impl Default for ProcessBucket {
     fn default() -> Self {
-        Self { rate: Rate::per_second(29), burst: 20, pause: Duration::from_secs(1), attempts: 5 }
+        let second = Duration::from_secs(1);
+        Self { rate: Rate::per_second(29), burst: 20, fallback: second, pause: second, attempts: 5 }
     }
 }
 
@@ -63,8 +66,8 @@ impl ProcessBucket {
                 env.sleep(wait).await;
             }
             match env.send(message).await.read() {
-                Answer::TooManyRequests { retry_after } => {
-                    env.sleep(Duration::from_secs(retry_after.into())).await;
+                Answer::TooManyRequests { hint } => {
+                    env.sleep(hint.wait(env.now()).unwrap_or(self.fallback)).await;
                 }
                 Answer::Forbidden(_) => return env.give_up(message, GiveUp::ChatDead),
                 Answer::ChatNotFound => return env.give_up(message, GiveUp::Rejected),

@@ -44,8 +44,10 @@ pub struct Scheduler {
     pub group_burst: u32,
     /// Classes, first things first; all others come last.
     pub priority: Vec<String>,
-    /// Added to every `retry_after`, never taken away.
+    /// Added to the wait after every 429, never taken away.
     pub margin: Duration,
+    /// The wait after a 429 that says nothing about it.
+    pub fallback: Duration,
     /// The wait after an answer that leaves doubt.
     pub doubt_pause: Duration,
     /// Calls that left doubt before a message is settled as unknown.
@@ -63,6 +65,7 @@ impl Default for Scheduler {
             group_burst: 5,
             priority: ["reply", "notification", "broadcast"].map(str::to_owned).to_vec(),
             margin: Duration::from_millis(50),
+            fallback: Duration::from_secs(1),
             doubt_pause: Duration::from_secs(1),
             doubt_attempts: 3,
         }
@@ -154,8 +157,8 @@ impl Scheduler {
     fn judge(&self, answer: Answer, now: Time, tries: u8) -> Verdict {
         match answer {
             Answer::Message { .. } => Verdict::Delivered,
-            Answer::TooManyRequests { retry_after } => {
-                Verdict::Refused(now + Duration::from_secs(retry_after.into()) + self.margin)
+            Answer::TooManyRequests { hint } => {
+                Verdict::Refused(now + hint.wait(now).unwrap_or(self.fallback) + self.margin)
             }
             Answer::Forbidden(_) => Verdict::ChatDead,
             Answer::ChatNotFound => Verdict::Rejected,

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fake_telegram::api::{Answer, ChatIndex, Truth};
+use fake_telegram::hint::RetryHint;
 use fake_telegram::limits::Key;
 use fake_telegram::time::{Duration, Time};
 use floodlab::event::Event;
@@ -253,13 +254,18 @@ pub(crate) fn early_retries(scenario: &Scenario, design: usize, run: &Run) -> Ve
             Event::Answered {
                 message,
                 process,
-                answer: Answer::TooManyRequests { retry_after },
+                answer: Answer::TooManyRequests { hint },
                 decision: Some(decision),
             } => {
                 let Truth::Refused { limit, .. } = decision.truth else { panic!("a 429 without a refusal") };
+                let until = match hint {
+                    RetryHint::Seconds(seconds) => decision.at + Duration::from_secs(seconds.into()),
+                    RetryHint::Date(seconds) => Time::from_secs(seconds.into()),
+                    RetryHint::Absent => continue,
+                };
                 refusals.push(Refusal {
                     answered: *at,
-                    until: decision.at + Duration::from_secs(retry_after.into()),
+                    until,
                     process,
                     token: token_of(process),
                     chat: message.chat,
