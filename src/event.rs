@@ -67,7 +67,7 @@ pub enum Event {
     },
     /// A point of the series begins.
     Sample {
-        /// What the token-wide limit of the first token allows; `None` without such a limit.
+        /// What the token-wide limit allows, summed over the tokens in use; `None` without such a limit.
         level: Option<Level>,
     },
 }
@@ -80,7 +80,7 @@ pub trait Observer {
 
 /// The hash of all events of a run: equal runs have equal hashes, on every machine.
 ///
-/// A multiply-and-rotate hash over every field; not cryptographic.
+/// A multiply-and-rotate hash over what happened, to which message, by whom and when; not cryptographic.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EventHash(u64);
 

@@ -9,7 +9,7 @@ use fake_telegram::units::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Strategy;
+use super::{ParameterError, Strategy, at_least_one, bucket};
 use crate::env::Env;
 use crate::world::{Belief, GiveUp, Message};
 
@@ -43,6 +43,11 @@ struct Shared(Cell<BucketState>);
 impl Strategy for ProcessBucket {
     const KIND: &'static str = "process-bucket";
     const SUMMARY: &'static str = "a token bucket in each process; honours retry_after per request";
+
+    fn check(&self) -> Result<(), ParameterError> {
+        bucket(("rate", self.rate), ("burst", self.burst))?;
+        at_least_one("attempts", self.attempts)
+    }
 
     async fn run(self, env: Env) {
         let bucket = TokenBucket::new(self.rate, self.burst.into());

@@ -13,6 +13,8 @@ use crate::strategy::Configured;
 
 /// More workers than one machine runs; a guard against a slip of the keyboard.
 const WORKERS_MAX: u64 = 1_000_000;
+/// Processes are numbered in 16 bits.
+const PROCESSES_MAX: u64 = 65_536;
 
 /// What a group has that says nothing else.
 #[derive(Clone, Copy)]
@@ -233,6 +235,14 @@ impl<'a> Reader<'a> {
             let message =
                 format!("design `{}` has {workers} workers; at most {WORKERS_MAX} are possible", design.name);
             return self.wrong(written.at("workers"), message);
+        }
+        let processes: u64 = design.groups.iter().map(|group| u64::from(group.processes)).sum();
+        if processes > PROCESSES_MAX {
+            let message = format!(
+                "design `{}` has {processes} processes; at most {PROCESSES_MAX} are possible",
+                design.name
+            );
+            return self.wrong(written.at("processes"), message);
         }
         let unrouted = (0..scenario.workloads.len())
             .find(|index| design.groups.iter().all(|group| !group.workloads.contains(index)));
