@@ -36,19 +36,19 @@ pub enum HintRule {
     Short(Share),
 }
 
-/// A hint rule's name, as in TOML.
+/// What a server says of the wait: a rule's name, as in TOML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HintKind {
-    /// [`HintRule::Exact`].
+    /// The wait in whole seconds.
     Exact,
-    /// [`HintRule::Date`].
+    /// The same as an HTTP-date.
     Date,
-    /// [`HintRule::Absent`].
+    /// Nothing.
     Absent,
-    /// [`HintRule::Constant`]: `after`.
+    /// Always `after`, whatever the state.
     Constant,
-    /// [`HintRule::Short`]: `share`.
+    /// A `share` of the wait: a lie.
     Short,
 }
 

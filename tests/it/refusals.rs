@@ -1,5 +1,10 @@
 //! What servers say when they refuse, end to end: every dialect of `Retry-After` (T8), and chats that do not exist.
 
+use fake_telegram::api::ChatIndex;
+use fake_telegram::fault::Faults;
+use fake_telegram::model::Model;
+use fake_telegram::time::Time;
+use floodlab::Registry;
 use floodlab::outcome::Metrics;
 
 use crate::lab::{self, BUILTIN, designs};
@@ -27,7 +32,7 @@ fn refused_once(hint: &str, strategy: &str) -> Metrics {
             strategy = {{ {strategy} }}"#
         ),
         &[("six.csv", &trace)],
-        &floodlab::Registry::builtin(),
+        &Registry::builtin(),
     );
     let run = lab::run(&scenario, "it", 1);
     recount::check(&scenario, &run);
@@ -117,19 +122,12 @@ fn messages_to_unknown_chats_are_dead_and_cost_nothing() {
     ));
     let seed = 1;
     let mut chats = scenario.chats(seed);
-    let end = fake_telegram::time::Time::ZERO;
-    let mut model = fake_telegram::model::Model::new(
-        &scenario.server,
-        fake_telegram::fault::Faults::default(),
-        scenario.chats(seed),
-        1,
-    );
-    let unknown = (0..1_000)
-        .filter(|&chat| !model.can_receive(fake_telegram::api::ChatIndex(chat), end))
-        .count() as u64;
+    let start = Time::ZERO;
+    let mut model = Model::new(&scenario.server, Faults::default(), scenario.chats(seed), 1);
+    let unknown = (0..1_000).filter(|&chat| !model.can_receive(ChatIndex(chat), start)).count() as u64;
     // 100 expected, standard deviation 9.5; none of them is dead.
     assert!((50..=150).contains(&unknown));
-    assert!((0..1_000).all(|chat| chats.dead(fake_telegram::api::ChatIndex(chat), end).is_none()));
+    assert!((0..1_000).all(|chat| chats.dead(ChatIndex(chat), start).is_none()));
     for design in BUILTIN {
         let run = lab::run(&scenario, design, seed);
         recount::check(&scenario, &run);
