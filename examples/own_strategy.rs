@@ -64,9 +64,9 @@ impl Strategy for FixedGap {
                 drop(turn);
                 match env.send(&message).await.read() {
                     Answer::Message { .. } => break env.settle(&message, Belief::Delivered),
-                    Answer::TooManyRequests { retry_after } => {
-                        let until = env.now() + Duration::from_secs(retry_after.into());
-                        free_at.set(free_at.get().max(until));
+                    Answer::TooManyRequests { hint } => {
+                        let wait = hint.wait(env.now()).unwrap_or(Duration::from_secs(1));
+                        free_at.set(free_at.get().max(env.now() + wait));
                     }
                     Answer::Forbidden(_) => break env.give_up(&message, GiveUp::ChatDead),
                     _ => break env.settle(&message, Belief::Unknown),

@@ -15,6 +15,8 @@ const COMMON_KNOWLEDGE: Duration = Duration::from_secs(1);
 
 /// Counts early retries: calls sent although the sender knew of a refusal whose `retry_after` was not over.
 ///
+/// What counts is what the server said, true or not; after a refusal that says nothing about the wait no call is early.
+///
 /// The same process knows from the answer on, any process of the token 1 s later. A refusal does not tell its limit,
 /// so after a token-wide one calls to other chats count only once a second chat has been refused.
 #[derive(Debug, Default)]
@@ -111,11 +113,12 @@ impl Observer for EarlyRetries {
             Event::Answered {
                 message,
                 process,
-                answer: Answer::TooManyRequests { retry_after },
+                answer: answer @ Answer::TooManyRequests { .. },
                 decision: Some(decision),
             } => {
                 let Truth::Refused { limit, .. } = decision.truth else { return };
-                let until = decision.at + Duration::from_secs(retry_after.into());
+                let Some(wait) = answer.retry_after(decision.at) else { return };
+                let until = decision.at.saturating_add(wait);
                 let by_chat = self.by_chat[usize::from(limit.0)];
                 let refusals = self.of(process);
                 if by_chat {
@@ -133,6 +136,7 @@ impl Observer for EarlyRetries {
 #[cfg(test)]
 mod tests {
     use fake_telegram::api::{CallId, ChatKind, Decision, LimitIndex};
+    use fake_telegram::hint::RetryHint;
     use fake_telegram::profile::Profile;
 
     use super::*;
@@ -148,7 +152,11 @@ mod tests {
 
     /// A refusal of 10 s, decided and answered at 0 to process 0.
     fn refused(check: &mut EarlyRetries, limit: LimitIndex, chat: u32) {
-        let answer = Answer::TooManyRequests { retry_after: 10 };
+        refused_with(check, RetryHint::Seconds(10), limit, chat);
+    }
+
+    fn refused_with(check: &mut EarlyRetries, hint: RetryHint, limit: LimitIndex, chat: u32) {
+        let answer = Answer::TooManyRequests { hint };
         let truth = Truth::Refused { limit, wait: Duration::from_secs(10) };
         let decision =
             Decision { call: CallId(0), at: Time::ZERO, answer, truth, in_penalty: false, taken: 0 };
@@ -173,6 +181,18 @@ mod tests {
         assert!(!is_early(&mut check, 5_000, 0, 8), "another chat");
         assert!(is_early(&mut check, 9_999, 0, 7));
         assert!(!is_early(&mut check, 10_000, 0, 7), "retry_after is over");
+    }
+
+    #[test]
+    fn what_the_server_said_counts_and_not_how_long_it_lasts() {
+        let early_at = |hint, at_ms| {
+            let mut check = EarlyRetries::new(&Profile::telegram().limits, vec![TokenIndex(0)]);
+            refused_with(&mut check, hint, CHAT, 7);
+            is_early(&mut check, at_ms, 0, 7)
+        };
+        assert!(early_at(RetryHint::Date(3), 2_999) && !early_at(RetryHint::Date(3), 3_000));
+        assert!(early_at(RetryHint::Seconds(3), 2_999) && !early_at(RetryHint::Seconds(3), 3_000));
+        assert!(!early_at(RetryHint::Absent, 1), "nobody was told to wait");
     }
 
     #[test]

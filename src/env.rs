@@ -222,6 +222,11 @@ impl Env {
         self.process.index
     }
 
+    /// The token that this process sends with: its budget is shared by all processes of the token.
+    pub fn token(&self) -> TokenIndex {
+        self.process.token
+    }
+
     #[inline(always)]
     fn record(&self, event: &Event) {
         let World::Sim(sim) = &self.world;

@@ -1,6 +1,7 @@
 //! What happens in a run, recorded once and read by many: metrics, ledger, checks and the run's hash are observers.
 
 use fake_telegram::api::{Answer, Decision, Truth};
+use fake_telegram::hint::RetryHint;
 use fake_telegram::limits::Level;
 use fake_telegram::time::Time;
 
@@ -66,7 +67,7 @@ pub enum Event {
     },
     /// A point of the series begins.
     Sample {
-        /// What the token-wide limit of the first token allows; `None` without such a limit.
+        /// What the token-wide limit allows, summed over the tokens in use; `None` without such a limit.
         level: Option<Level>,
     },
 }
@@ -79,7 +80,7 @@ pub trait Observer {
 
 /// The hash of all events of a run: equal runs have equal hashes, on every machine.
 ///
-/// A multiply-and-rotate hash over every field; not cryptographic.
+/// A multiply-and-rotate hash over what happened, to which message, by whom and when; not cryptographic.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EventHash(u64);
 
@@ -139,7 +140,9 @@ fn decision_word(decision: &Decision) -> u64 {
 fn answer_word(answer: Answer) -> u64 {
     let (kind, value) = match answer {
         Answer::Message { message_id } => (0, message_id),
-        Answer::TooManyRequests { retry_after } => (1, retry_after),
+        Answer::TooManyRequests { hint: RetryHint::Seconds(seconds) } => (1, seconds),
+        Answer::TooManyRequests { hint: RetryHint::Date(at) } => (8, at),
+        Answer::TooManyRequests { hint: RetryHint::Absent } => (9, 0),
         Answer::Forbidden(why) => (2, why as u32),
         Answer::ChatNotFound => (3, 0),
         Answer::ServerError { status } => (4, status.into()),
@@ -160,7 +163,9 @@ mod tests {
     fn every_answer_has_a_word_of_its_own() {
         let answers = [
             Answer::Message { message_id: 1 },
-            Answer::TooManyRequests { retry_after: 1 },
+            Answer::TooManyRequests { hint: RetryHint::Seconds(1) },
+            Answer::TooManyRequests { hint: RetryHint::Date(1) },
+            Answer::TooManyRequests { hint: RetryHint::Absent },
             Answer::ChatNotFound,
             Answer::ServerError { status: 502 },
             Answer::Garbage(Garbage::Html),

@@ -124,7 +124,7 @@ impl Metrics {
             classes: classes.collect(),
             series: outcome::Series {
                 step_us: self.steps.step().as_micros(),
-                budget_utilisation_ppm: self.steps.fold_option(&self.budget.samples_ppm),
+                budget_utilisation_ppm: self.steps.fold_option(&self.budget.samples_ppm(ending.horizon)),
                 lag_p99_us: lags.p99_over_time(None, self.steps),
                 queue_depth_max: self.steps.fold(&self.depth.samples),
                 throttled: self
@@ -174,7 +174,7 @@ impl Observer for Metrics {
                     self.throttled_by_sample.iter_mut().for_each(|samples| samples.push(0));
                     self.depth.sample();
                 }
-                self.budget.sample(level, self.steps.sample());
+                self.budget.sample(at, level);
             }
             Event::Taken { .. } | Event::Answered { .. } => {}
         }

@@ -77,7 +77,7 @@ pub enum RunError {
         /// The hash of the second.
         second: String,
     },
-    /// Our own bug.
+    /// Our own bug, or a panic in a strategy.
     #[error("design `{design}`: {what}; this is a defect of floodlab, please report it with the scenario")]
     Invariant {
         /// Which.
@@ -189,7 +189,7 @@ fn one(
             progress(Progress { design, now, horizon: scenario.horizon() });
             !options.interrupted.load(Ordering::Relaxed)
         };
-        simulate(&simulation, Vec::new(), go_on)
+        simulate::simulate_or_say(&simulation, go_on)
     };
     if options.interrupted.load(Ordering::Relaxed) {
         return Ok(None);

@@ -11,6 +11,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use fake_telegram::api::{ChatIndex, ChatKind, TokenIndex};
+use fake_telegram::limits::Level;
 use fake_telegram::model::Model;
 use fake_telegram::time::{Duration, Time};
 
@@ -42,6 +43,8 @@ pub struct Setup {
     pub routes: Vec<Route>,
     /// The names of the classes.
     pub classes: Rc<[String]>,
+    /// The tokens that processes send with, each once.
+    pub tokens: Vec<TokenIndex>,
     /// How many outboxes there are.
     pub outboxes: usize,
     /// Call times: request leg plus reply leg.
@@ -77,6 +80,7 @@ pub struct Sim {
     routes: Vec<Route>,
     classes: Rc<[String]>,
     numbered: Cell<u32>,
+    tokens: Vec<TokenIndex>,
     outboxes: Vec<Outbox>,
     wire: RefCell<Wire>,
     store: Store,
@@ -108,6 +112,7 @@ impl Sim {
             routes: setup.routes,
             classes: setup.classes,
             numbered: Cell::new(0),
+            tokens: setup.tokens,
             outboxes: (0..setup.outboxes).map(|_| Outbox::default()).collect(),
             wire: RefCell::new(Wire::new(setup.seed, setup.model, setup.latency, setup.timeout)),
             store: Store::default(),
@@ -177,10 +182,22 @@ impl Sim {
     fn take_samples(&self, now: Time) {
         while self.sample_at.get() <= now {
             let at = self.sample_at.get();
-            let level = self.wire.borrow().model().token_level(TokenIndex(0), at);
+            let level = self.level(at);
             self.observers.borrow_mut().observe(at, &Event::Sample { level });
             self.sample_at.set(at + self.sample);
         }
+    }
+
+    /// What the token-wide limit allows at `at`, over all tokens.
+    fn level(&self, at: Time) -> Option<Level> {
+        let wire = self.wire.borrow();
+        let levels = self.tokens.iter().filter_map(|token| wire.model().token_level(*token, at));
+        levels.reduce(|mut sum, level| {
+            sum.available += level.available;
+            sum.capacity += level.capacity;
+            sum.rate.count += level.rate.count;
+            sum
+        })
     }
 
     /// Says again when the next event of our own is.

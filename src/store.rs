@@ -5,7 +5,7 @@
 //! ([`crate::Env::script`]).
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -21,7 +21,6 @@ pub struct Key<V> {
 #[derive(Default)]
 pub struct Store {
     values: RefCell<Vec<(String, Box<dyn Any>)>>,
-    scripts: Cell<u64>,
 }
 
 impl<V> Clone for Key<V> {
@@ -61,15 +60,9 @@ impl Store {
 
     /// Runs a script on the value under `key`, at the store's instant `now`.
     pub fn run<V: 'static, R>(&self, key: Key<V>, now: Time, script: impl FnOnce(Time, &mut V) -> R) -> R {
-        self.scripts.set(self.scripts.get() + 1);
         let mut values = self.values.borrow_mut();
         let value = values[key.index].1.downcast_mut::<V>().expect("a key knows its value's type");
         script(now, value)
-    }
-
-    /// How many scripts have run.
-    pub const fn scripts(&self) -> u64 {
-        self.scripts.get()
     }
 }
 

@@ -10,6 +10,8 @@ mod scheduler;
 use std::future::Future;
 use std::pin::Pin;
 
+use fake_telegram::bucket::TokenBucket;
+use fake_telegram::units::Rate;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -54,9 +56,43 @@ pub trait Strategy: Clone + Serialize + DeserializeOwned + JsonSchema + Send + S
     /// One line for `floodlab list strategies`.
     const SUMMARY: &'static str;
 
+    /// Whether the parameters, each right by itself, can work.
+    ///
+    /// # Errors
+    /// Which parameter cannot, and the way out.
+    fn check(&self) -> Result<(), ParameterError> {
+        Ok(())
+    }
+
     /// One worker of one process; the runner starts `processes x workers` of these. It ends when there is nothing
     /// left to send.
     fn run(self, env: Env) -> impl Future<Output = ()> + 'static;
+}
+
+/// Why a strategy cannot work with a parameter.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}`: {message}")]
+pub struct ParameterError {
+    /// The parameter's name.
+    pub key: &'static str,
+    /// What is wrong with it; a fragment that names the way out.
+    pub message: String,
+}
+
+/// The bucket of a rate and a burst, each with its parameter's name.
+fn bucket(
+    (rate_key, rate): (&'static str, Rate),
+    (burst_key, burst): (&'static str, u32),
+) -> Result<TokenBucket, ParameterError> {
+    TokenBucket::checked(rate, burst.into()).map_err(|error| {
+        let key = if burst == 0 && rate.count > 0 { burst_key } else { rate_key };
+        ParameterError { key, message: error.to_string() }
+    })
+}
+
+fn at_least_one(key: &'static str, value: u32) -> Result<(), ParameterError> {
+    let message = || "is 0; it must be at least 1".to_owned();
+    if value == 0 { Err(ParameterError { key, message: message() }) } else { Ok(()) }
 }
 
 /// A strategy with its parameters filled in, its type forgotten.
@@ -114,7 +150,11 @@ impl StrategyKind {
         Self {
             kind: S::KIND,
             summary: S::SUMMARY,
-            read: |parameters| Ok(Box::new(Holder(S::deserialize(parameters)?))),
+            read: |parameters| {
+                let strategy = S::deserialize(parameters)?;
+                strategy.check().map_err(serde::de::Error::custom)?;
+                Ok(Box::new(Holder(strategy)))
+            },
             schema: |generator| generator.subschema_for::<S>(),
         }
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::hint::RetryHint;
 use crate::time::{Duration, Time};
 
 /// A bot's token, as a dense index: 0 is the first.
@@ -76,8 +77,8 @@ pub enum Answer {
     },
     /// 429.
     TooManyRequests {
-        /// Seconds to wait, at least 1.
-        retry_after: u32,
+        /// What it says about the wait.
+        hint: RetryHint,
     },
     /// 403.
     Forbidden(Forbidden),
@@ -172,6 +173,23 @@ impl Answer {
         })
     }
 
+    /// How long a 429 asks a client to wait that reads it at `now`, and understands seconds and dates; `None` if it
+    /// says nothing, or is no 429.
+    pub const fn retry_after(self, now: Time) -> Option<Duration> {
+        match self {
+            Self::TooManyRequests { hint } => hint.wait(now),
+            _ => None,
+        }
+    }
+
+    /// The header `Retry-After`, as [`RetryHint::header`] writes it.
+    pub fn retry_after_header(self) -> Option<String> {
+        match self {
+            Self::TooManyRequests { hint } => hint.header(),
+            _ => None,
+        }
+    }
+
     /// The body, to the byte (shapes and texts: telegram.md 2.2, 2.3, `bot-api-errors.json`).
     pub fn body(self) -> String {
         const HTML_502: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n";
@@ -179,9 +197,11 @@ impl Answer {
             Self::Message { message_id } => {
                 format!(r#"{{"ok":true,"result":{{"message_id":{message_id}}}}}"#)
             }
-            Self::TooManyRequests { retry_after } => format!(
-                r#"{{"ok":false,"error_code":429,"description":"Too Many Requests: retry after {retry_after}","parameters":{{"retry_after":{retry_after}}}}}"#
+            Self::TooManyRequests { hint: RetryHint::Seconds(seconds) } => format!(
+                r#"{{"ok":false,"error_code":429,"description":"Too Many Requests: retry after {seconds}","parameters":{{"retry_after":{seconds}}}}}"#
             ),
+            // Telegram always says seconds; who says a date says it in the header only.
+            Self::TooManyRequests { .. } => error(429, "Too Many Requests"),
             Self::Forbidden(why) => error(403, why),
             Self::ChatNotFound => error(400, "Bad Request: chat not found"),
             Self::ServerError { status: 500 } => error(500, "Internal Server Error"),
@@ -218,11 +238,28 @@ mod tests {
     /// The body of telegram.md 2.2, word for word.
     #[test]
     fn a_429_has_the_documented_body() {
-        let answer = Answer::TooManyRequests { retry_after: 35 };
+        let answer = Answer::TooManyRequests { hint: RetryHint::Seconds(35) };
         assert_eq!(answer.status(), Some(429));
         assert_eq!(
             answer.body(),
             r#"{"ok":false,"error_code":429,"description":"Too Many Requests: retry after 35","parameters":{"retry_after":35}}"#
         );
+        assert_eq!(answer.retry_after_header().as_deref(), Some("35"));
+        assert_eq!(answer.retry_after(Time::from_secs(7)), Some(Duration::from_secs(35)));
+    }
+
+    #[test]
+    fn a_429_without_seconds_has_no_parameters() {
+        for hint in [RetryHint::Date(90), RetryHint::Absent] {
+            let answer = Answer::TooManyRequests { hint };
+            assert_eq!(answer.body(), r#"{"ok":false,"error_code":429,"description":"Too Many Requests"}"#);
+            assert_eq!(answer.retry_after_header(), hint.header());
+        }
+        assert_eq!(Answer::ChatNotFound.retry_after_header(), None);
+    }
+
+    #[test]
+    fn an_answer_is_eight_bytes() {
+        assert_eq!(size_of::<Answer>(), 8);
     }
 }

@@ -17,6 +17,9 @@ use crate::units::Share;
 pub struct Lifecycle {
     /// The share of chats that are dead at the start, drawn for each chat.
     pub dead: Share,
+    /// The share of chats that the server does not know, ever: whoever writes to them has their ids from elsewhere, or
+    /// they are gone without a trace. Drawn for each chat.
+    pub unknown: Share,
     /// How long a chat lives, on average; exponentially distributed. For ever if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_life: Option<Duration>,
@@ -75,7 +78,16 @@ pub struct Chats {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cell {
     kind: ChatKind,
-    dead: Option<Forbidden>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Known {
+        dead: Option<Forbidden>,
+    },
+    /// For ever.
+    Unknown,
 }
 
 impl Chats {
@@ -98,8 +110,10 @@ impl Chats {
         let first = self.cells.len() as u32;
         self.cells.reserve(count as usize);
         for chat in first..first + count {
-            let dead = hits(self.lifecycle.dead, draw(self.key, DEAD, chat.into()));
-            self.cells.push(Cell { kind, dead: dead.then(|| lost(kind, Forbidden::Blocked)) });
+            let drawn = |share, purpose| hits(share, draw(self.key, purpose, chat.into()));
+            let dead = drawn(self.lifecycle.dead, DEAD).then(|| lost(kind, Forbidden::Blocked));
+            let known = !drawn(self.lifecycle.unknown, UNKNOWN);
+            self.cells.push(Cell { kind, state: if known { State::Known { dead } } else { State::Unknown } });
             if self.churns() {
                 self.turns.push(self.next_turn(chat, Time::ZERO));
             }
@@ -117,7 +131,7 @@ impl Chats {
         self.cells.is_empty()
     }
 
-    /// What kind of chat it is; `None` if it is unknown.
+    /// What kind of chat it is, or was taken for; `None` beyond the declared chats.
     pub fn kind(&self, chat: ChatIndex) -> Option<ChatKind> {
         self.cells.get(chat.0 as usize).map(|cell| cell.kind)
     }
@@ -125,13 +139,6 @@ impl Chats {
     /// Why the chat cannot receive at `now`; `None` if it can, or if it is unknown. Time only goes forward.
     pub fn dead(&mut self, chat: ChatIndex, now: Time) -> Option<Forbidden> {
         self.look(chat, now)?.1
-    }
-
-    /// Lets a chat die or come back at `now`, as a schedule would (for an admin interface).
-    pub fn apply(&mut self, chat: ChatIndex, action: Action, now: Time) {
-        if self.look(chat, now).is_some() {
-            self.change(chat.0, action, now);
-        }
     }
 
     /// A known chat's kind and state at `now`.
@@ -143,7 +150,10 @@ impl Chats {
         if self.turns.get(chat.0 as usize).is_some_and(|&turn| turn <= now) {
             self.catch_up(chat.0, now);
         }
-        self.cells.get(chat.0 as usize).map(|cell| (cell.kind, cell.dead))
+        match *self.cells.get(chat.0 as usize)? {
+            Cell { kind, state: State::Known { dead } } => Some((kind, dead)),
+            Cell { state: State::Unknown, .. } => None,
+        }
     }
 
     fn churns(&self) -> bool {
@@ -179,14 +189,15 @@ impl Chats {
     /// Lets a chat's own deaths and returns up to `now` happen.
     fn catch_up(&mut self, chat: u32, now: Time) {
         while let Some(&turn) = self.turns.get(chat as usize).filter(|&&turn| turn <= now) {
-            let dead = self.cells[chat as usize].dead.is_some();
+            let dead = self.is_dead(chat);
             self.change(chat, if dead { Action::Revive } else { Action::Die }, turn);
         }
     }
 
     fn change(&mut self, chat: u32, action: Action, at: Time) {
         let cell = &mut self.cells[chat as usize];
-        cell.dead = match action {
+        let State::Known { dead } = &mut cell.state else { return };
+        *dead = match action {
             Action::Die => Some(lost(cell.kind, Forbidden::Blocked)),
             Action::Deactivate => Some(lost(cell.kind, Forbidden::Deactivated)),
             Action::Revive => None,
@@ -196,11 +207,17 @@ impl Chats {
         }
     }
 
+    fn is_dead(&self, chat: u32) -> bool {
+        matches!(self.cells[chat as usize].state, State::Known { dead: Some(_) })
+    }
+
     /// When a chat that has just changed, at `at`, changes by itself. The draw belongs to the chat and that instant,
     /// so no counter is kept; the distribution has no memory, so a change by schedule may start it anew.
     fn next_turn(&self, chat: u32, at: Time) -> Time {
-        let dead = self.cells[chat as usize].dead.is_some();
-        let mean = if dead { self.lifecycle.mean_absence } else { self.lifecycle.mean_life };
+        if self.cells[chat as usize].state == State::Unknown {
+            return Time::MAX;
+        }
+        let mean = if self.is_dead(chat) { self.lifecycle.mean_absence } else { self.lifecycle.mean_life };
         mean.map_or(Time::MAX, |mean| {
             at.saturating_add(exponential(draw(self.key ^ CHURN, chat.into(), at.as_micros()), mean))
         })
@@ -217,6 +234,7 @@ const fn lost(kind: ChatKind, private: Forbidden) -> Forbidden {
 
 // Purposes of draws under a chat's key, any numbers.
 const DEAD: u64 = 0xDEAD;
+const UNKNOWN: u64 = 0x0400;
 const CHANGE: u64 = 0xC4A9_6E00;
 const CHURN: u64 = 0xC4C4_0000_0000;
 
@@ -242,6 +260,27 @@ mod tests {
         // 1,000 expected, standard deviation 30.
         assert!((850..=1_150).contains(&dead(&mut chats, Time::ZERO)));
         assert_eq!(chats.dead(ChatIndex(10_000), Time::ZERO), None, "an unknown chat is not dead");
+    }
+
+    #[test]
+    fn an_unknown_chat_stays_unknown_whatever_happens_to_the_others() {
+        let revive = Change { at: DAY, action: Action::Revive, share: None, chats: vec![] };
+        let lifecycle = Lifecycle {
+            unknown: Share::from_ppm(100_000),
+            mean_life: Some(DAY),
+            schedule: vec![revive],
+            ..Lifecycle::default()
+        };
+        let mut chats = Chats::new(5, lifecycle);
+        chats.add(ChatKind::Group, 10_000);
+        let mut unknown = |now| {
+            (0..10_000).map(ChatIndex).filter(|&chat| chats.look(chat, now).is_none()).collect::<Vec<_>>()
+        };
+        let first = unknown(Time::ZERO);
+        // 1,000 expected, standard deviation 30.
+        assert!((850..=1_150).contains(&first.len()));
+        assert_eq!(unknown(Time::ZERO + DAY * 3), first);
+        assert_eq!(chats.kind(first[0]), Some(ChatKind::Group), "its sender takes it for a group");
     }
 
     #[test]
@@ -286,6 +325,7 @@ mod tests {
     fn the_state_does_not_depend_on_when_somebody_looked() {
         let lifecycle = Lifecycle {
             dead: Share::from_ppm(100_000),
+            unknown: Share::default(),
             mean_life: Some(DAY),
             mean_absence: Some(DAY),
             schedule: vec![Change {

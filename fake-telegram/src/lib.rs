@@ -7,6 +7,7 @@
 
 pub mod time;
 pub mod units;
+pub mod hint;
 pub mod api;
 pub mod draw;
 pub mod bucket;

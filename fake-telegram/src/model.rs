@@ -17,6 +17,7 @@ use crate::api::{
 };
 use crate::chat::Chats;
 use crate::fault::{Faults, Phase};
+use crate::hint::HintRule;
 use crate::limits::{Budgets, Call, Level, Limit, Refusal};
 use crate::penalty::whole_seconds;
 use crate::profile::Profile;
@@ -26,7 +27,7 @@ use crate::time::{Duration, Time};
 ///
 /// ```
 /// use fake_telegram::api::{Answer, CallId, ChatIndex, ChatKind, Draws, Method, Request, TokenIndex};
-/// use fake_telegram::{chat::Chats, fault::Faults, model::Model, profile::Profile, time::Time};
+/// use fake_telegram::{chat::Chats, fault::Faults, hint::RetryHint, model::Model, profile::Profile, time::Time};
 ///
 /// let chats = Chats::of(ChatKind::Private, 1);
 /// let mut model = Model::new(&Profile::telegram(), Faults::default(), chats, 1);
@@ -36,7 +37,7 @@ use crate::time::{Duration, Time};
 /// }
 /// let answers: Vec<Answer> = std::iter::from_fn(|| model.poll()).map(|decision| decision.answer).collect();
 /// assert_eq!(answers[4], Answer::Message { message_id: 5 });
-/// assert_eq!(answers[5], Answer::TooManyRequests { retry_after: 1 });
+/// assert_eq!(answers[5], Answer::TooManyRequests { hint: RetryHint::Seconds(1) });
 /// ```
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -48,6 +49,7 @@ pub struct Model {
     holds: Holds,
     remote_403_costs: bool,
     local_403_costs: bool,
+    retry_hint: HintRule,
     /// One counter for all chats: ids rise in every chat, and no chat has to remember its own.
     last_message_id: u32,
     ready: VecDeque<Decision>,
@@ -69,6 +71,7 @@ impl Model {
             holds: Holds::new(profile.hold),
             remote_403_costs: profile.remote_403_costs,
             local_403_costs: profile.local_403_costs,
+            retry_hint: profile.retry_hint,
             last_message_id: 0,
             ready: VecDeque::new(),
         }
@@ -136,7 +139,7 @@ impl Model {
         self.chats.look(chat, now).is_some_and(|(_, dead)| dead.is_none())
     }
 
-    /// What kind of chat it is; `None` if it is unknown.
+    /// What kind of chat it is, or was taken for; `None` beyond the declared chats.
     pub fn chat_kind(&self, chat: ChatIndex) -> Option<ChatKind> {
         self.chats.kind(chat)
     }
@@ -144,11 +147,6 @@ impl Model {
     /// The chats, to be added to and changed while the server runs (an admin interface).
     pub const fn chats(&mut self) -> &mut Chats {
         &mut self.chats
-    }
-
-    /// Other faults, from now on; their times still count from the start of the run.
-    pub fn set_faults(&mut self, faults: Faults) {
-        self.faults = faults;
     }
 
     /// The limits in force, by [`LimitIndex`].
@@ -234,10 +232,9 @@ impl Model {
     }
 
     fn refused(&mut self, open: Open, at: Time, Refusal { limit, wait }: Refusal) {
-        let retry_after = u32::try_from(wait.as_secs_ceil()).unwrap_or(u32::MAX);
         let answer = match self.faults.instead_of_429(at, open.fault_draw) {
             Some(hit) => hit.kind.answer(self.next_message_id()),
-            None => Answer::TooManyRequests { retry_after },
+            None => Answer::TooManyRequests { hint: self.retry_hint.say(at, wait) },
         };
         self.ready.push_back(open.decision(at, answer, Truth::Refused { limit, wait }, 0));
     }

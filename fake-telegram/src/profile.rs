@@ -6,8 +6,9 @@ mod resolve;
 mod settings;
 
 pub use self::resolve::ProfileError;
-pub use self::settings::{HoldSettings, LimitSettings, PenaltySettings, ServerSettings};
+pub use self::settings::{HintSettings, HoldSettings, LimitSettings, PenaltySettings, ServerSettings};
 use crate::api::ChatKind;
+use crate::hint::HintRule;
 use crate::limits::{Algorithm, Key, Limit};
 use crate::penalty::PenaltyRule;
 use crate::time::Duration;
@@ -27,6 +28,8 @@ pub struct Profile {
     pub remote_403_costs: bool,
     /// Whether a 403 from the server's cache does (`telegram.md` 3.6: no upstream call, so no).
     pub local_403_costs: bool,
+    /// What a 429 says about the wait. Telegram says it exactly (incident T2); other APIs do not (T8).
+    pub retry_hint: HintRule,
 }
 
 /// Holding calls open (`telegram.md` 3.1, read from td `NetQueryDelayer.cpp`).
@@ -82,6 +85,7 @@ impl Profile {
             hold: None,
             remote_403_costs: true,
             local_403_costs: false,
+            retry_hint: HintRule::Exact,
         }
     }
 
@@ -111,6 +115,7 @@ impl Profile {
             hold,
             remote_403_costs: true,
             local_403_costs: false,
+            retry_hint: HintRule::Exact,
         }
     }
 }

@@ -68,7 +68,8 @@ pub(super) struct Queue {
     /// Keys in `far` that do not count.
     cancelled: BinaryHeap<Reverse<u128>>,
     sequence: u64,
-    /// The last key that was taken out; every key up to it has happened.
+    /// The last key that was taken out. Every key up to it has happened; under a shuffle also keys that are set for
+    /// that very instant afterwards count as such, which makes their sleep end at its next poll, still at its instant.
     last: u128,
     shuffle: Option<u64>,
 }
@@ -162,10 +163,12 @@ impl Queue {
         Target(key as u32 & ((1 << TARGET_BITS) - 1))
     }
 
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.near.len() + self.far.len() - self.cancelled.len()
     }
 
+    #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         self.near.len() + self.far.len() + self.cancelled.len()
     }

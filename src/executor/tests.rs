@@ -176,3 +176,51 @@ fn a_hundred_thousand_tasks_run() {
     run(&mut executor);
     assert_eq!(done.get(), 100_000);
 }
+
+/// The memory of a run does not grow with the tasks that have ended.
+#[test]
+fn a_task_that_ends_makes_room_for_the_next() {
+    let mut executor = Executor::default();
+    let handle = executor.handle().clone();
+    executor.handle().spawn("parent".to_owned(), async move {
+        for i in 0..1_000 {
+            let child = handle.clone();
+            handle.spawn(format!("child {i}"), async move { child.sleep(Duration::from_millis(1)).await });
+            handle.sleep(Duration::from_millis(2)).await;
+        }
+    });
+    run(&mut executor);
+    assert!(executor.tasks.len() <= 2, "{} slots", executor.tasks.len());
+}
+
+/// A source with a million events at one instant, each of which wakes a task.
+#[test]
+fn much_work_at_one_instant_is_not_a_spin() {
+    struct Crowd(Handle, Cell<u32>, RefCell<Vec<Waiter>>);
+    impl Source for Crowd {
+        fn next_at(&self) -> Time {
+            if self.1.get() > 0 { Time::ZERO } else { Time::MAX }
+        }
+        fn fire(&self) {
+            self.1.set(self.1.get() - 1);
+            for waiter in self.2.borrow_mut().drain(..) {
+                self.0.wake(waiter);
+            }
+        }
+        fn external(&self, _: u32) {}
+    }
+    let mut executor = Executor::default().with_polls_per_instant_max(1_000);
+    let crowd = Rc::new(Crowd(executor.handle().clone(), Cell::new(50_000), RefCell::default()));
+    let seen = crowd.clone();
+    executor.handle().spawn("worker".to_owned(), async move {
+        future::poll_fn(|context| {
+            if seen.1.get() == 0 {
+                return Poll::Ready(());
+            }
+            seen.2.borrow_mut().push(seen.0.waiter(context, "the crowd"));
+            Poll::Pending
+        })
+        .await;
+    });
+    executor.run(&*crowd, Time::MAX).expect("it is work");
+}

@@ -15,10 +15,10 @@ const MICRO: u128 = 1_000_000;
 pub(super) struct Budget {
     taken: u64,
     taken_in_sample: u64,
-    /// The level at the start of the open sample, and its length.
-    open: Option<(Level, Duration)>,
+    /// The open sample: when it began, and the level then.
+    open: Option<(Time, Level)>,
     limit: Option<Level>,
-    pub(super) samples_ppm: Vec<Option<u64>>,
+    samples_ppm: Vec<Option<u64>>,
 }
 
 impl Budget {
@@ -26,15 +26,26 @@ impl Budget {
         self.taken_in_sample += tokens as u64;
     }
 
-    /// A sample ends and the next, `length` long, begins with `level`.
-    pub(super) fn sample(&mut self, level: Option<Level>, length: Duration) {
-        if let Some((start, length)) = self.open {
-            let available = u128::from(start.available) + micro_tokens(start.rate, length);
-            self.samples_ppm.push(ppm(self.taken_in_sample, available));
-        }
+    /// A sample ends at `at` and the next begins, with `level`.
+    pub(super) fn sample(&mut self, at: Time, level: Option<Level>) {
+        self.samples_ppm.extend(self.open_ppm(at));
         self.taken += std::mem::take(&mut self.taken_in_sample);
-        self.open = level.map(|level| (level, length));
+        self.open = level.map(|level| (at, level));
         self.limit = self.limit.or(level);
+    }
+
+    /// By sample; the last ends with the run.
+    pub(super) fn samples_ppm(&self, horizon: Time) -> Vec<Option<u64>> {
+        let mut samples = self.samples_ppm.clone();
+        samples
+            .extend(self.open_ppm(horizon).filter(|_| self.open.is_some_and(|(start, _)| start < horizon)));
+        samples
+    }
+
+    fn open_ppm(&self, end: Time) -> Option<Option<u64>> {
+        let (start, level) = self.open?;
+        let available = u128::from(level.available) + micro_tokens(level.rate, end - start);
+        Some(ppm(self.taken_in_sample, available))
     }
 
     /// Over the run; `None` without a token-wide limit.
@@ -64,19 +75,32 @@ mod tests {
             Some(Level { available: tokens * 1_000_000, capacity: 30_000_000, rate: Rate::per_second(30) })
         };
         let mut budget = Budget::default();
-        budget.sample(level(30), Duration::from_secs(1));
+        budget.sample(Time::ZERO, level(30));
         budget.take(45);
-        budget.sample(level(0), Duration::from_secs(1));
+        budget.sample(Time::from_secs(1), level(0));
         budget.take(30);
-        budget.sample(level(0), Duration::from_secs(1));
-        assert_eq!(budget.samples_ppm, [Some(750_000), Some(1_000_000)]);
-        assert_eq!(budget.total_ppm(Time::from_secs(2)), Some(833_333), "75 of 90");
+        budget.sample(Time::from_secs(2), level(0));
+        let horizon = Time::from_secs(2);
+        assert_eq!(budget.samples_ppm(horizon), [Some(750_000), Some(1_000_000)]);
+        assert_eq!(budget.total_ppm(horizon), Some(833_333), "75 of 90");
+    }
+
+    /// Half a second of 30/s offers 15 tokens.
+    #[test]
+    fn the_last_window_ends_with_the_run() {
+        let level = Level { available: 0, capacity: 30_000_000, rate: Rate::per_second(30) };
+        let mut budget = Budget::default();
+        budget.sample(Time::ZERO, Some(level));
+        budget.sample(Time::from_secs(1), Some(level));
+        budget.take(3);
+        let horizon = Time::from_micros(1_500_000);
+        assert_eq!(budget.samples_ppm(horizon), [Some(0), Some(200_000)]);
     }
 
     #[test]
     fn without_a_token_wide_limit_there_is_no_utilisation() {
         let mut budget = Budget::default();
-        budget.sample(None, Duration::from_secs(1));
+        budget.sample(Time::ZERO, None);
         budget.take(1);
         assert_eq!(budget.total_ppm(Time::from_secs(1)), None);
     }

@@ -63,14 +63,14 @@ pub const fn log2(x: u64) -> i64 {
     ((31 - shift as i64) << 32) + log2_mantissa(mantissa) as i64
 }
 
-/// 2^(2^-k) in Q62 for k = 1..=32.
-const ROOTS: [u64; 32] = roots();
+/// 2^(2^-k) in Q62 for k = 1..=10.
+const ROOTS: [u64; 10] = roots();
 
-const fn roots() -> [u64; 32] {
-    let mut table = [0; 32];
+const fn roots() -> [u64; 10] {
+    let mut table = [0; 10];
     let mut root: u128 = 2 << 62;
     let mut k = 0;
-    while k < 32 {
+    while k < 10 {
         root = (root << 62).isqrt();
         table[k] = root as u64;
         k += 1;
@@ -78,18 +78,38 @@ const fn roots() -> [u64; 32] {
     table
 }
 
-/// 2^x in Q32, for `x` in Q32; saturates at `u64::MAX`, is 0 below 2^-32.
-pub const fn exp2(x: i64) -> u64 {
+/// 2^(i / STEPS) in Q62.
+static POWERS: [u64; STEPS] = power_table();
+
+const fn power_table() -> [u64; STEPS] {
+    let mut table = [0; STEPS];
+    let mut i = 0;
+    while i < STEPS {
+        let mut power: u128 = 1 << 62;
+        let mut k = 0;
+        while k < 10 {
+            if i & (STEPS >> (k + 1)) != 0 {
+                power = (power * ROOTS[k] as u128) >> 62;
+            }
+            k += 1;
+        }
+        table[i] = power as u64;
+        i += 1;
+    }
+    table
+}
+
+/// ln(2) in Q64.
+const LN_2: u128 = 12_786_308_645_202_655_660;
+
+/// 2^x in Q32, for `x` in Q32; saturates at `u64::MAX`, is 0 below 2^-32. Off by less than 1e-10 of the value.
+pub fn exp2(x: i64) -> u64 {
     let whole = x >> 32;
     let fraction = x as u32;
-    let mut power: u128 = 1 << 62;
-    let mut k = 0;
-    while k < 32 {
-        if fraction & (1 << (31 - k)) != 0 {
-            power = (power * ROOTS[k] as u128) >> 62;
-        }
-        k += 1;
-    }
+    // What the table leaves is below 2^-10: three terms of e^y are enough.
+    let y = (u128::from(fraction & ((1 << 22) - 1)) * LN_2) >> 34;
+    let factor = (1 << 62) + y + ((y * y) >> 63);
+    let power = (u128::from(POWERS[(fraction >> 22) as usize]) * factor) >> 62;
     // `power` is Q62; Q32 is 30 bits less.
     match whole {
         32.. => u64::MAX,

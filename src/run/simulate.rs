@@ -1,5 +1,7 @@
 //! One design of a scenario in virtual time: sets the world up, lets it run, closes the books.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use fake_telegram::api::{LimitIndex, TokenIndex};
 use fake_telegram::fault::Faults;
 use fake_telegram::model::Model;
@@ -36,6 +38,23 @@ pub struct Simulation<'a> {
     pub shuffle_ties: Option<u64>,
 }
 
+/// Simulates one design, as [`simulate`] does; a broken invariant is an error, not the end of the program.
+///
+/// # Errors
+/// As [`simulate`], and [`RunError::Invariant`] for a panic.
+pub(super) fn simulate_or_say(
+    simulation: &Simulation<'_>,
+    go_on: impl FnMut(Time) -> bool,
+) -> Result<Option<Outcome>, RunError> {
+    let run = AssertUnwindSafe(|| simulate(simulation, Vec::new(), go_on));
+    catch_unwind(run).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        let design = simulation.scenario.designs[simulation.design].name.clone();
+        Err(RunError::Invariant { design, what: format!("panicked: {text}") })
+    })
+}
+
 /// Simulates one design, with `observers` beside the usual ones. `go_on` is asked now and then, with the virtual time,
 /// whether to go on; `None` if it said no.
 ///
@@ -53,6 +72,9 @@ pub fn simulate(
     let limits = &scenario.server.limits;
     let tokens: Vec<TokenIndex> =
         processes(design).map(|(_, group)| TokenIndex(design.groups[group].token)).collect();
+    let mut used = tokens.clone();
+    used.sort_unstable();
+    used.dedup();
     let observers = Observers {
         hash: EventHash::default(),
         ledger: Ledger::new(chats),
@@ -68,6 +90,7 @@ pub fn simulate(
         arrivals: Box::new(scenario.arrivals(seed)),
         routes,
         classes: scenario.classes.as_slice().into(),
+        tokens: used,
         outboxes: outboxes.len(),
         latency: Latency::new(scenario.wire.median, scenario.wire.p99),
         timeout: scenario.wire.timeout,

@@ -161,6 +161,7 @@ impl<'a> Reader<'a> {
                 ProfileError::Key { limit, key, .. } => {
                     [["limit", limit.as_str()].as_slice(), &key.split('.').collect::<Vec<_>>()].concat()
                 }
+                ProfileError::Hint { key, .. } => vec!["retry_hint", key],
                 ProfileError::Incomplete { name, .. } | ProfileError::Limit { name, .. } => {
                     vec!["limit", name]
                 }

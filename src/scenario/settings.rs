@@ -64,6 +64,8 @@ pub(super) struct Chats {
     pub(super) channels: Share,
     /// The share of chats that are dead at the start, drawn for each chat.
     pub(super) dead: Share,
+    /// The share of chats that the server does not know, drawn for each chat: whoever writes to them gets a 400.
+    pub(super) unknown: Share,
     /// How long a chat lives, on average; for ever without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mean_life: Option<Duration>,
@@ -79,6 +81,7 @@ impl Chats {
     pub(super) fn lifecycle(&self) -> Lifecycle {
         Lifecycle {
             dead: self.dead,
+            unknown: self.unknown,
             mean_life: self.mean_life,
             mean_absence: self.mean_absence,
             schedule: self.schedule.clone(),

@@ -4,7 +4,7 @@ use fake_telegram::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Strategy;
+use super::{ParameterError, Strategy, at_least_one};
 use crate::env::Env;
 use crate::world::{Belief, GiveUp, Message};
 
@@ -27,6 +27,10 @@ impl Default for Backoff {
 impl Strategy for Backoff {
     const KIND: &'static str = "backoff";
     const SUMMARY: &'static str = "retries after 1, 2, 4, 8 s and does not read retry_after";
+
+    fn check(&self) -> Result<(), ParameterError> {
+        at_least_one("attempts", self.attempts)
+    }
 
     async fn run(self, env: Env) {
         while let Some(message) = env.next().await {

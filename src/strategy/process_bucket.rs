@@ -9,7 +9,7 @@ use fake_telegram::units::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Strategy;
+use super::{ParameterError, Strategy, at_least_one, bucket};
 use crate::env::Env;
 use crate::world::{Belief, GiveUp, Message};
 
@@ -21,6 +21,8 @@ pub struct ProcessBucket {
     pub rate: Rate,
     /// The bucket's size.
     pub burst: u32,
+    /// The wait after a 429 that says nothing about it.
+    pub fallback: Duration,
     /// The wait after an answer that says nothing: 5xx, or none at all.
     pub pause: Duration,
     /// Calls without such an answer before a message is dropped.
@@ -29,7 +31,8 @@ pub struct ProcessBucket {
 
 impl Default for ProcessBucket {
     fn default() -> Self {
-        Self { rate: Rate::per_second(29), burst: 20, pause: Duration::from_secs(1), attempts: 5 }
+        let second = Duration::from_secs(1);
+        Self { rate: Rate::per_second(29), burst: 20, fallback: second, pause: second, attempts: 5 }
     }
 }
 
@@ -40,6 +43,11 @@ struct Shared(Cell<BucketState>);
 impl Strategy for ProcessBucket {
     const KIND: &'static str = "process-bucket";
     const SUMMARY: &'static str = "a token bucket in each process; honours retry_after per request";
+
+    fn check(&self) -> Result<(), ParameterError> {
+        bucket(("rate", self.rate), ("burst", self.burst))?;
+        at_least_one("attempts", self.attempts)
+    }
 
     async fn run(self, env: Env) {
         let bucket = TokenBucket::new(self.rate, self.burst.into());
@@ -63,8 +71,8 @@ impl ProcessBucket {
                 env.sleep(wait).await;
             }
             match env.send(message).await.read() {
-                Answer::TooManyRequests { retry_after } => {
-                    env.sleep(Duration::from_secs(retry_after.into())).await;
+                Answer::TooManyRequests { hint } => {
+                    env.sleep(hint.wait(env.now()).unwrap_or(self.fallback)).await;
                 }
                 Answer::Forbidden(_) => return env.give_up(message, GiveUp::ChatDead),
                 Answer::ChatNotFound => return env.give_up(message, GiveUp::Rejected),

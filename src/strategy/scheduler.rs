@@ -19,8 +19,8 @@ use fake_telegram::units::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Strategy;
 use super::desk::{Ask, Desk, Grant};
+use super::{ParameterError, Strategy, at_least_one, bucket};
 use crate::env::Env;
 use crate::limiter::lanes::{Lanes, Offer, Pace, RANKS};
 use crate::limiter::pause::Pause;
@@ -44,8 +44,10 @@ pub struct Scheduler {
     pub group_burst: u32,
     /// Classes, first things first; all others come last.
     pub priority: Vec<String>,
-    /// Added to every `retry_after`, never taken away.
+    /// Added to the wait after every 429, never taken away.
     pub margin: Duration,
+    /// The wait after a 429 that says nothing about it.
+    pub fallback: Duration,
     /// The wait after an answer that leaves doubt.
     pub doubt_pause: Duration,
     /// Calls that left doubt before a message is settled as unknown.
@@ -63,6 +65,7 @@ impl Default for Scheduler {
             group_burst: 5,
             priority: ["reply", "notification", "broadcast"].map(str::to_owned).to_vec(),
             margin: Duration::from_millis(50),
+            fallback: Duration::from_secs(1),
             doubt_pause: Duration::from_secs(1),
             doubt_attempts: 3,
         }
@@ -96,9 +99,20 @@ impl Strategy for Scheduler {
     const SUMMARY: &'static str =
         "a shared bucket, a lane per chat, priorities; a refusal is a date, not an error";
 
+    fn check(&self) -> Result<(), ParameterError> {
+        self.limit()?;
+        self.pace()?;
+        if self.priority.len() > RANKS {
+            let message =
+                format!("{} classes are listed; at most {RANKS} ranks are told apart", self.priority.len());
+            return Err(ParameterError { key: "priority", message });
+        }
+        at_least_one("doubt_attempts", self.doubt_attempts.into())
+    }
+
     async fn run(self, env: Env) {
         let ranks: Vec<usize> = env.classes().iter().map(|class| self.rank(class)).collect();
-        let shared = env.key("scheduler", || self.shared());
+        let shared = env.key(&format!("scheduler/{}", env.token().0), || self.shared());
         let desk = env.memory(Desk::default);
         let pause = env.memory(Cell::<Pause>::default);
         let exchange = |now, shared: &mut Shared, due: &mut Vec<Message>| shared.exchange(&ranks, now, due);
@@ -134,18 +148,27 @@ impl Strategy for Scheduler {
 }
 
 impl Scheduler {
+    fn limit(&self) -> Result<TokenBucket, ParameterError> {
+        bucket(("rate", self.rate), ("burst", self.burst))
+    }
+
+    fn pace(&self) -> Result<Pace, ParameterError> {
+        let private = bucket(("chat_rate", self.chat_rate), ("chat_burst", self.chat_burst))?;
+        let group = bucket(("group_rate", self.group_rate), ("group_burst", self.group_burst))?;
+        Ok(Pace { private, group, channel: group })
+    }
+
     fn rank(&self, class: &str) -> usize {
         let rank = self.priority.iter().position(|known| known == class);
         rank.unwrap_or(self.priority.len()).min(RANKS - 1)
     }
 
     fn shared(&self) -> Shared {
-        let group = TokenBucket::new(self.group_rate, self.group_burst.into());
-        let private = TokenBucket::new(self.chat_rate, self.chat_burst.into());
+        let (limit, pace) = (self.limit(), self.pace());
         Shared {
-            limit: TokenBucket::new(self.rate, self.burst.into()),
+            limit: limit.expect("the parameters were checked"),
             bucket: BucketState::default(),
-            lanes: Lanes::new(Pace { private, group, channel: group }),
+            lanes: Lanes::new(pace.expect("the parameters were checked")),
             pause: Pause::default(),
         }
     }
@@ -154,8 +177,8 @@ impl Scheduler {
     fn judge(&self, answer: Answer, now: Time, tries: u8) -> Verdict {
         match answer {
             Answer::Message { .. } => Verdict::Delivered,
-            Answer::TooManyRequests { retry_after } => {
-                Verdict::Refused(now + Duration::from_secs(retry_after.into()) + self.margin)
+            Answer::TooManyRequests { hint } => {
+                Verdict::Refused(now + hint.wait(now).unwrap_or(self.fallback) + self.margin)
             }
             Answer::Forbidden(_) => Verdict::ChatDead,
             Answer::ChatNotFound => Verdict::Rejected,

@@ -8,8 +8,8 @@ use fake_telegram::units::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Strategy;
 use super::desk::{Ask, Desk, Grant};
+use super::{ParameterError, Strategy, bucket};
 use crate::env::Env;
 use crate::world::{Belief, GiveUp, Message};
 
@@ -42,9 +42,13 @@ impl Strategy for SharedBucket {
     const SUMMARY: &'static str =
         "one bucket and one queue in the store; what is refused goes back into the queue";
 
+    fn check(&self) -> Result<(), ParameterError> {
+        bucket(("rate", self.rate), ("burst", self.burst)).map(|_| ())
+    }
+
     async fn run(self, env: Env) {
         let bucket = TokenBucket::new(self.rate, self.burst.into());
-        let queue = env.key("shared-bucket", Shared::default);
+        let queue = env.key(&format!("shared-bucket/{}", env.token().0), Shared::default);
         let desk = env.memory(Desk::default);
         let exchange = |now, shared: &mut Shared, due: &mut Vec<Message>| shared.exchange(&bucket, now, due);
         while let Some(message) = desk.next(&env, queue, exchange).await {

@@ -65,7 +65,9 @@ impl Tail {
         (0..count).map(move |rank| {
             let below = span * (2 * u128::from(rank) + 1) / (2 * u128::from(count));
             let above = (fixed::ONE - below as u64).max(1);
-            fixed::exp2((-i128::from(fixed::log2(above)) * million / slope) as i64)
+            // One less, since one itself has no 64 bits behind the point.
+            let log = fixed::neg_log2((above << 32).wrapping_sub(1));
+            fixed::exp2((i128::from(log) * million / slope) as i64)
         })
     }
 }

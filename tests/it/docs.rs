@@ -85,8 +85,9 @@ impl Strategy for Tour {
         match env.send(&message).await.read() {
             Answer::Message { .. } => env.settle(&message, Belief::Delivered),
             Answer::Forbidden(_) => env.give_up(&message, GiveUp::ChatDead),
-            Answer::TooManyRequests { retry_after } => {
-                env.sleep(Duration::from_secs(retry_after.into())).await; // and send it again
+            Answer::TooManyRequests { hint } => {
+                // In seconds or as a date; and there are servers that say nothing. Then send it again.
+                env.sleep(hint.wait(env.now()).unwrap_or(Duration::from_secs(1))).await;
             }
             _ => env.settle(&message, Belief::Unknown),
         }

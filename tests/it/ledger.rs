@@ -206,3 +206,36 @@ proptest! {
         }
     }
 }
+
+/// Two tokens are two budgets, two queues and two sets of processes; each gets its own messages through.
+#[test]
+fn groups_with_a_token_each_do_not_share() {
+    for strategy in ["shared-bucket", "scheduler"] {
+        let group = |name: &str, workload: &str| {
+            format!(
+                "[[design.group]]\nname = \"{name}\"\nstrategy = \"{strategy}\"\nprocesses = 1\nworkers = 32\ntoken = \"{name}\"\nworkloads = [\"{workload}\"]\n"
+            )
+        };
+        let workload = |name: &str| {
+            format!(
+                "[workload.{name}]\nkind = \"broadcast\"\nclass = \"{name}\"\nat = \"0s\"\nchats = {{ count = 1500 }}\n"
+            )
+        };
+        let text = format!(
+            "summary = \"two tokens\"\nduration = \"60s\"\ndrain = \"0s\"\n[chats]\ncount = 1500\n{}{}[[design]]\nname = \"both\"\n{}{}",
+            workload("a"),
+            workload("b"),
+            group("x", "a"),
+            group("y", "b"),
+        );
+        let scenario = lab::scenario(&text);
+        let run = lab::run(&scenario, "both", 1);
+        // 28 or 29 a second for a minute, and a burst of 20, each.
+        for class in ["a", "b"] {
+            assert_eq!(run.outcome.classes[class].delivered, 1_500, "{strategy}: {class}");
+        }
+        let utilisation = run.outcome.metrics.budget_utilisation_ppm.expect("there is a token-wide limit");
+        // 1,500 of 30 + 30 x 60 tokens, for each.
+        assert_eq!(utilisation, 1_500 * 1_000_000 / 1_830, "{strategy}");
+    }
+}

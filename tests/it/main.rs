@@ -9,6 +9,7 @@ mod docs;
 mod layers;
 mod ledger;
 mod pairing;
+mod refusals;
 mod reports;
 mod scenario_errors;
 mod scenarios;

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fake_telegram::api::{Answer, ChatIndex, Truth};
+use fake_telegram::hint::RetryHint;
 use fake_telegram::limits::Key;
 use fake_telegram::time::{Duration, Time};
 use floodlab::event::Event;
@@ -24,7 +25,7 @@ pub(crate) fn check(scenario: &Scenario, run: &Run) {
     let counted = Metrics {
         queue_depth_max: depths(scenario, run).into_iter().max().unwrap_or(0),
         early_retries: early_retries(scenario, design, run).len() as u64,
-        budget_utilisation_ppm: utilisation(scenario, run),
+        budget_utilisation_ppm: utilisation(scenario, design, run),
         throttled: throttled(scenario, run),
         penalty_us,
         lag_us,
@@ -217,13 +218,17 @@ fn depths(scenario: &Scenario, run: &Run) -> Vec<u64> {
     depths
 }
 
-/// Tokens taken per token there was, over the run.
-fn utilisation(scenario: &Scenario, run: &Run) -> Option<u64> {
+/// Tokens taken per token there was, over the run: each token of the design has a budget.
+fn utilisation(scenario: &Scenario, design: usize, run: &Run) -> Option<u64> {
+    let mut tokens: Vec<u16> = scenario.designs[design].groups.iter().map(|group| group.token).collect();
+    tokens.sort_unstable();
+    tokens.dedup();
     let limit = scenario.server.limits.iter().find(|limit| limit.is_token_wide())?;
     let taken: u64 = decisions(run).map(|(_, decision)| u64::from(decision.taken)).sum();
     let rate = limit.algorithm.rate();
     let refill = rate.count as f64 * scenario.horizon().as_secs_f64() / rate.period.as_secs_f64();
-    Some((taken as f64 * 1e6 / (limit.algorithm.capacity() as f64 + refill) + 1e-6) as u64)
+    let available = (limit.algorithm.capacity() as f64 + refill) * tokens.len() as f64;
+    Some((taken as f64 * 1e6 / available + 1e-6) as u64)
 }
 
 /// A 429 that reached a process.
@@ -253,13 +258,18 @@ pub(crate) fn early_retries(scenario: &Scenario, design: usize, run: &Run) -> Ve
             Event::Answered {
                 message,
                 process,
-                answer: Answer::TooManyRequests { retry_after },
+                answer: Answer::TooManyRequests { hint },
                 decision: Some(decision),
             } => {
                 let Truth::Refused { limit, .. } = decision.truth else { panic!("a 429 without a refusal") };
+                let until = match hint {
+                    RetryHint::Seconds(seconds) => decision.at + Duration::from_secs(seconds.into()),
+                    RetryHint::Date(seconds) => Time::from_secs(seconds.into()),
+                    RetryHint::Absent => continue,
+                };
                 refusals.push(Refusal {
                     answered: *at,
-                    until: decision.at + Duration::from_secs(retry_after.into()),
+                    until,
                     process,
                     token: token_of(process),
                     chat: message.chat,

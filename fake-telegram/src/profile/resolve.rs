@@ -1,6 +1,7 @@
 //! From settings to a profile: what is not written is the profile's, and every error names its way out.
 
-use super::{Hold, LimitSettings, PenaltySettings, Profile, ServerSettings};
+use super::{HintSettings, Hold, LimitSettings, PenaltySettings, Profile, ServerSettings};
+use crate::hint::{HintKind, HintRule};
 use crate::limits::{Algorithm, AlgorithmKind, Key, LIMITS_MAX, Limit, LimitError};
 use crate::penalty::{PenaltyKind, PenaltyRule};
 use crate::time::Duration;
@@ -38,6 +39,14 @@ pub enum ProfileError {
     Key {
         /// The limit.
         limit: String,
+        /// The key.
+        key: &'static str,
+        /// What is wrong, and the way out.
+        problem: &'static str,
+    },
+    /// A key of `retry_hint` that means nothing for its kind, is missing, or cannot be said.
+    #[error("`retry_hint.{key}` {problem}")]
+    Hint {
         /// The key.
         key: &'static str,
         /// What is wrong, and the way out.
@@ -94,7 +103,34 @@ impl ServerSettings {
         }
         profile.remote_403_costs = self.remote_403_costs.unwrap_or(profile.remote_403_costs);
         profile.local_403_costs = self.local_403_costs.unwrap_or(profile.local_403_costs);
+        if let Some(hint) = self.retry_hint {
+            profile.retry_hint = hint.resolve()?;
+        }
         Ok(profile)
+    }
+}
+
+impl HintSettings {
+    fn resolve(self) -> Result<HintRule, ProfileError> {
+        let error = |key, problem| Err(ProfileError::Hint { key, problem });
+        match (self.kind, self.after, self.share) {
+            (HintKind::Constant, None, _) => {
+                error("after", "is missing; kind `constant` needs it, as in `5s`")
+            }
+            (HintKind::Short, _, None) => error("share", "is missing; kind `short` needs it, as in `50%`"),
+            (kind, Some(_), _) if kind != HintKind::Constant => error("after", "belongs to kind `constant`"),
+            (kind, _, Some(_)) if kind != HintKind::Short => error("share", "belongs to kind `short`"),
+            (HintKind::Constant, Some(after), _) => match u32::try_from(after.as_secs_ceil()) {
+                Ok(seconds) if Duration::from_secs(seconds.into()) == after => {
+                    Ok(HintRule::Constant(seconds))
+                }
+                _ => error("after", "is not whole seconds in 32 bits, and a hint can say nothing else"),
+            },
+            (HintKind::Short, _, Some(share)) => Ok(HintRule::Short(share)),
+            (HintKind::Date, ..) => Ok(HintRule::Date),
+            (HintKind::Absent, ..) => Ok(HintRule::Absent),
+            (HintKind::Exact, ..) => Ok(HintRule::Exact),
+        }
     }
 }
 
@@ -252,7 +288,7 @@ fn hint(name: &str, known: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Rate;
+    use crate::units::{Rate, Share};
 
     fn resolve(toml: &str) -> Result<Profile, String> {
         let settings: ServerSettings = toml::from_str(toml).map_err(|error| error.to_string())?;
@@ -286,6 +322,30 @@ mod tests {
         assert_eq!(grace("[limit.token.penalty]\nrule = \"reoffence\""), Ok(Some(PenaltyRule::REOFFENCE)));
         assert_eq!(grace("penalties = false"), Ok(None));
         assert_eq!(grace("[limit.token.penalty]\noff = true"), Ok(None));
+    }
+
+    #[test]
+    fn a_hint_is_exact_unless_it_is_said_how_it_lies() {
+        let hint = |text: &str| resolve(&format!("[retry_hint]\n{text}")).map(|profile| profile.retry_hint);
+        let wrong = |text, expected: &str| assert_eq!(hint(text), Err(expected.to_owned()));
+        assert_eq!(resolve("").map(|profile| profile.retry_hint), Ok(HintRule::Exact));
+        assert_eq!(hint("kind = \"date\""), Ok(HintRule::Date));
+        assert_eq!(hint("kind = \"absent\""), Ok(HintRule::Absent));
+        assert_eq!(hint("kind = \"constant\"\nafter = \"5s\""), Ok(HintRule::Constant(5)));
+        let half = Share::from_ppm(500_000);
+        assert_eq!(hint("kind = \"short\"\nshare = \"50%\""), Ok(HintRule::Short(half)));
+        wrong("kind = \"constant\"", "`retry_hint.after` is missing; kind `constant` needs it, as in `5s`");
+        wrong("kind = \"short\"", "`retry_hint.share` is missing; kind `short` needs it, as in `50%`");
+        wrong("kind = \"date\"\nafter = \"5s\"", "`retry_hint.after` belongs to kind `constant`");
+        wrong(
+            "kind = \"constant\"\nafter = \"5s\"\nshare = \"1%\"",
+            "`retry_hint.share` belongs to kind `short`",
+        );
+        wrong(
+            "kind = \"constant\"\nafter = \"1.5s\"",
+            "`retry_hint.after` is not whole seconds in 32 bits, and a hint can say nothing else",
+        );
+        assert!(hint("after = \"5s\"").is_err_and(|error| error.contains("missing field `kind`")));
     }
 
     #[test]
@@ -329,8 +389,11 @@ mod tests {
     #[test]
     fn a_profile_shown_in_full_reads_back() {
         let off = "[limit.chat]\noff = true\n[limit.extra]\nalgorithm = \"sliding-window\"\nlimit = 5\nwindow = \"10s\"\nkey = \"chat\"";
-        for profile in
-            Profile::ALL.map(|(name, _)| Profile::named(name)).into_iter().flatten().chain(resolve(off))
+        let hints =
+            ["kind = \"date\"", "kind = \"constant\"\nafter = \"5s\"", "kind = \"short\"\nshare = \"50%\""];
+        let hints = hints.map(|hint| resolve(&format!("[retry_hint]\n{hint}")));
+        let changed = hints.into_iter().flatten().chain(resolve(off));
+        for profile in Profile::ALL.map(|(name, _)| Profile::named(name)).into_iter().flatten().chain(changed)
         {
             let shown = toml::to_string(&profile).expect("settings are plain data");
             assert_eq!(resolve(&shown), Ok(profile), "{shown}");

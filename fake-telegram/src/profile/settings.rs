@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Hold, Profile};
 use crate::api::{ChatKind, Method};
+use crate::hint::{HintKind, HintRule};
 use crate::limits::{Algorithm, AlgorithmKind, Key, Limit};
 use crate::penalty::{PenaltyKind, PenaltyRule};
 use crate::time::Duration;
-use crate::units::{Count, Rate};
+use crate::units::{Count, Rate, Share};
 
 /// `[server]`: a profile and its overrides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,12 +32,29 @@ pub struct ServerSettings {
     /// Whether a 403 from the server's cache (kicked) spends budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_403_costs: Option<bool>,
+    /// What a 429 says about the wait. Default: what is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_hint: Option<HintSettings>,
     /// Holding calls open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<HoldSettings>,
     /// Limits by name: those of the profile, changed, then new ones (which need an `algorithm`) in the order of names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub limit: BTreeMap<String, LimitSettings>,
+}
+
+/// `[server.retry_hint]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HintSettings {
+    /// Which rule.
+    pub kind: HintKind,
+    /// `constant`: the whole seconds that every 429 says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Duration>,
+    /// `short`: the share of the true wait that it says, rounded down to whole seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
 }
 
 /// `[server.hold]`.
@@ -143,6 +161,7 @@ impl From<&Profile> for ServerSettings {
             penalties: Some(profile.limits.iter().any(|limit| limit.penalty.is_some())),
             remote_403_costs: Some(profile.remote_403_costs),
             local_403_costs: Some(profile.local_403_costs),
+            retry_hint: Some(profile.retry_hint.into()),
             hold: Some(match profile.hold {
                 Some(Hold { budget, cascade }) => {
                     HoldSettings { off: None, budget: Some(budget), cascade: Some(cascade) }
@@ -151,6 +170,17 @@ impl From<&Profile> for ServerSettings {
             }),
             limit,
         }
+    }
+}
+
+impl From<HintRule> for HintSettings {
+    fn from(rule: HintRule) -> Self {
+        let (after, share) = match rule {
+            HintRule::Constant(seconds) => (Some(Duration::from_secs(seconds.into())), None),
+            HintRule::Short(share) => (None, Some(share)),
+            HintRule::Exact | HintRule::Date | HintRule::Absent => (None, None),
+        };
+        Self { kind: rule.kind(), after, share }
     }
 }
 

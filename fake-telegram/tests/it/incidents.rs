@@ -318,3 +318,45 @@ fn t9_a_ban_of_minutes() {
     assert_eq!(retry_after(&client.send(s(0), 0)), Some(300));
     assert!(is_delivered(&client.send(s(300), 0)));
 }
+
+/// T8: what is said about the wait changes, and the wait does not.
+#[test]
+fn t8_many_dialects_and_one_deadline() {
+    let hints = |rule: &str| {
+        // Five at once, and the sixth leads to a pause of 20 s from 0.5 s on.
+        let pause = "[limit.chat.penalty]\nminimum = \"20s\"\ncap = \"20s\"";
+        let mut client = Client::new(&profile(&format!("retry_hint = {{ {rule} }}\n{pause}")));
+        assert!((0..5).all(|_| is_delivered(&client.send(s(0), 0))));
+        let hints = [500, 7_250, 20_000].map(|at| {
+            let decision = client.send(ms(at), 0);
+            let Truth::Refused { wait, .. } = decision.truth else { panic!("{decision:?}") };
+            assert_eq!(decision.at + wait, ms(20_500), "the ground truth is exact");
+            let Answer::TooManyRequests { hint } = decision.answer else { panic!("{decision:?}") };
+            hint
+        });
+        assert!(is_delivered(&client.send(ms(20_500), 0)));
+        hints
+    };
+    assert_eq!(hints("kind = \"exact\""), [20, 14, 1].map(RetryHint::Seconds));
+    assert_eq!(hints("kind = \"date\""), [21; 3].map(RetryHint::Date));
+    assert_eq!(hints("kind = \"absent\""), [RetryHint::Absent; 3]);
+    assert_eq!(hints("kind = \"constant\", after = \"3s\""), [3; 3].map(RetryHint::Seconds));
+    assert_eq!(hints("kind = \"short\", share = \"50%\""), [10, 7, 0].map(RetryHint::Seconds));
+}
+
+/// 400 costs nothing, whatever it is asked for, and no limit sees it.
+#[test]
+fn an_unknown_chat_is_a_400_and_spends_nothing() {
+    let lifecycle = Lifecycle { unknown: Share::ALL, dead: Share::ALL, ..Lifecycle::default() };
+    let mut chats = Chats::new(0, lifecycle);
+    chats.add(ChatKind::Group, 1);
+    let mut client = Client::with(&Profile::telegram(), Faults::default(), chats);
+    for _ in 0..100 {
+        let decision = client.send(s(0), 0);
+        assert_eq!((decision.answer, decision.truth), (Answer::ChatNotFound, Truth::Unknown));
+        assert_eq!(decision.taken, 0);
+    }
+    assert!(!client.model.can_receive(ChatIndex(0), s(0)));
+    let level = client.model.token_level(TokenIndex(0), s(0)).expect("a token-wide limit");
+    assert_eq!(level.available, 30_000_000);
+}

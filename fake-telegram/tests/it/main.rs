@@ -12,6 +12,7 @@ use fake_telegram::api::{
 };
 use fake_telegram::chat::Chats;
 use fake_telegram::fault::Faults;
+use fake_telegram::hint::RetryHint;
 use fake_telegram::model::Model;
 use fake_telegram::profile::{Profile, ServerSettings};
 use fake_telegram::time::{Duration, Time};
@@ -96,7 +97,7 @@ fn ms(millis: u64) -> Time {
 
 fn retry_after(decision: &Decision) -> Option<u32> {
     match decision.answer {
-        Answer::TooManyRequests { retry_after } => Some(retry_after),
+        Answer::TooManyRequests { hint: RetryHint::Seconds(seconds) } => Some(seconds),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Nothing that a client can send is a panic.
 
-use fake_telegram::chat::{Action, Lifecycle};
+use fake_telegram::chat::Lifecycle;
 use fake_telegram::fault::{Fault, FaultKind, Phase};
 use fake_telegram::units::Share;
 use proptest::prelude::*;
@@ -44,6 +44,7 @@ proptest! {
         ]);
         let mut chats = Chats::new(1, Lifecycle {
             dead: Share::from_ppm(200_000),
+            unknown: Share::from_ppm(100_000),
             mean_life: Some(Duration::from_hours(24 * 30)),
             mean_absence: Some(Duration::from_hours(24)),
             ..Lifecycle::default()
@@ -57,7 +58,6 @@ proptest! {
             now = now.saturating_add(*gap);
             model.handle(now, CallId(number as u32), *request, Draws { fault: *fault });
         }
-        model.chats().apply(ChatIndex(1), Action::Revive, now);
         while let Some(at) = model.next_timeout() {
             model.advance(at);
         }

@@ -11,6 +11,9 @@ use crate::scenario::settings::{GroupSettings, WORKERS_MAX};
 use crate::scenario::{Design, Group, Scenario};
 use crate::strategy::Configured;
 
+/// Processes are numbered in 16 bits.
+const PROCESSES_MAX: u64 = 65_536;
+
 /// What a group has that says nothing else.
 #[derive(Clone, Copy)]
 pub(super) struct Defaults {
@@ -225,6 +228,14 @@ impl<'a> Reader<'a> {
             let message =
                 format!("design `{}` has {workers} workers; at most {WORKERS_MAX} are possible", design.name);
             return self.wrong(written.at("workers"), message);
+        }
+        let processes: u64 = design.groups.iter().map(|group| u64::from(group.processes)).sum();
+        if processes > PROCESSES_MAX {
+            let message = format!(
+                "design `{}` has {processes} processes; at most {PROCESSES_MAX} are possible",
+                design.name
+            );
+            return self.wrong(written.at("processes"), message);
         }
         let unrouted = (0..scenario.workloads.len())
             .find(|index| design.groups.iter().all(|group| !group.workloads.contains(index)));
