@@ -43,11 +43,7 @@ pub(super) fn lag_p99(report: &Report, title: &'static str) -> Picture {
     });
     let subtitle = points(report, Through::Largest) + " Dashed or hollow: never delivered, a lower bound.";
     let mut picture = chart::picture(report, title, &subtitle, &notes);
-    let classes = report.designs.first().map(|design| design.classes.keys().collect::<Vec<_>>());
-    let classes: Vec<Option<&str>> = match classes.as_deref() {
-        Some([]) | Some([_]) | None => vec![None],
-        Some(several) => several.iter().map(|class| Some(class.as_str())).collect(),
-    };
+    let classes = with_a_course(report);
     let x = time(report);
     let mut censored = None;
     for (place, class) in stack(classes.len()).zip(classes) {
@@ -70,6 +66,19 @@ pub(super) fn lag_p99(report: &Report, title: &'static str) -> Picture {
         }
     }
     picture
+}
+
+/// The classes whose lag has a course: one whose messages all fell due at once is a number, not a line. Without
+/// several classes, or without such a one, all messages together.
+fn with_a_course(report: &Report) -> Vec<Option<&str>> {
+    const POINTS_MIN: usize = 3;
+    let Some(design) = report.designs.first().filter(|design| design.classes.len() > 1) else {
+        return vec![None];
+    };
+    let has_course = |class: &&String| lags(design, Some(class)).0.iter().flatten().count() >= POINTS_MIN;
+    let classes: Vec<_> =
+        design.classes.keys().filter(has_course).map(|class| Some(class.as_str())).collect();
+    if classes.is_empty() { vec![None] } else { classes }
 }
 
 /// The 99th percentile over time of a class, or of all, and how many of its messages were not delivered.
