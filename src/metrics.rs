@@ -77,6 +77,7 @@ impl Metrics {
         ending: &Ending,
     ) -> outcome::Outcome {
         let lags = lag::Lags::new(ledger, ending.horizon, ending.classes.len());
+        let (lag_p99_us, mut classes_p99_us) = lags.p99_over_time(self.steps);
         let (classes, beliefs) = Fates::count(ledger, ending.classes.len());
         let totals = Fates::sum(&classes);
         let metrics = outcome::Metrics {
@@ -113,7 +114,7 @@ impl Metrics {
                 pending: fates.pending,
                 lost: fates.lost,
                 lag_us: lags.summary(Some(index)),
-                lag_p99_us: lags.p99_over_time(Some(index), self.steps),
+                lag_p99_us: std::mem::take(&mut classes_p99_us[index]),
             };
             (class.clone(), outcome)
         });
@@ -125,7 +126,7 @@ impl Metrics {
             series: outcome::Series {
                 step_us: self.steps.step().as_micros(),
                 budget_utilisation_ppm: self.steps.fold_option(&self.budget.samples_ppm(ending.horizon)),
-                lag_p99_us: lags.p99_over_time(None, self.steps),
+                lag_p99_us,
                 queue_depth_max: self.steps.fold(&self.depth.samples),
                 throttled: self
                     .by_limit(self.throttled_by_sample.iter().map(|samples| self.steps.fold(samples))),

@@ -54,10 +54,6 @@ impl Lags {
         lags
     }
 
-    fn of(&self, class: Option<usize>) -> impl Iterator<Item = &Sample> {
-        self.lags.iter().filter(move |sample| class.is_none_or(|class| sample.class == class))
-    }
-
     fn quantiles(&self, class: Option<usize>) -> Quantiles {
         let mut all = Pair::new();
         for pair in
@@ -89,22 +85,24 @@ impl Lags {
         Lag { p50, p90, p99, p999, max, samples, censored: samples - quantiles.delivered.len(), lower_bound }
     }
 
-    /// The 99th percentile by the window in which messages fell due, exact to the microsecond; a point is the maximum
-    /// of its samples.
-    pub(super) fn p99_over_time(&self, class: Option<usize>, steps: Steps) -> Vec<Option<u64>> {
-        let mut p99 = vec![None; steps.samples()];
-        let mut window = Vec::new();
-        let mut lags = self.of(class).peekable();
-        while let Some(first) = lags.peek() {
-            let index = steps.sample_of(first.due);
-            window.clear();
-            while let Some(sample) = lags.next_if(|sample| steps.sample_of(sample.due) == index) {
-                window.push(sample.us);
+    /// The 99th percentile by the window in which messages fell due, exact to the microsecond: over all messages, then
+    /// by class. A point is the maximum of its samples.
+    pub(super) fn p99_over_time(&self, steps: Steps) -> (Vec<Option<u64>>, Vec<Vec<Option<u64>>>) {
+        let mut series = vec![vec![None; steps.samples()]; 1 + self.classes.len()];
+        let mut windows = vec![Vec::new(); series.len()];
+        let (mut index, mut end) = (0, Time::ZERO);
+        for sample in &self.lags {
+            if sample.due >= end {
+                close(&mut windows, &mut series, index);
+                index = steps.sample_of(sample.due);
+                end = Time::ZERO + steps.sample() * (index as u64 + 1);
             }
-            let rank = rank(window.len() as u64, 990_000) as usize;
-            p99[index] = Some(*window.select_nth_unstable(rank - 1).1);
+            windows[0].push(sample.us);
+            windows[1 + sample.class].push(sample.us);
         }
-        steps.fold_option(&p99)
+        close(&mut windows, &mut series, index);
+        let mut series = series.iter().map(|samples| steps.fold_option(samples));
+        (series.next().expect("the first is over all"), series.collect())
     }
 
     /// The whole distribution: per cent steps, then ever finer towards the maximum.
@@ -163,6 +161,17 @@ impl Quantiles {
         let value = at_rank(&self.ages, rank).min(self.max);
         let exact = rank <= self.delivered.len() && at_rank(&self.delivered, rank).min(self.max) == value;
         (value, exact)
+    }
+}
+
+/// A window ends: its 99th percentiles go into the series.
+fn close(windows: &mut [Vec<u64>], series: &mut [Vec<Option<u64>>], index: usize) {
+    for (window, series) in windows.iter_mut().zip(series) {
+        if !window.is_empty() {
+            let rank = rank(window.len() as u64, 990_000) as usize;
+            series[index] = Some(*window.select_nth_unstable(rank - 1).1);
+            window.clear();
+        }
     }
 }
 
