@@ -101,6 +101,11 @@ pub trait Configured: Send + Sync + std::fmt::Debug {
     fn kind(&self) -> &'static str;
     /// The parameters, every default filled in.
     fn parameters(&self) -> toml::Table;
+    /// [`Strategy::check`].
+    ///
+    /// # Errors
+    /// As there.
+    fn check(&self) -> Result<(), ParameterError>;
     /// Starts one worker.
     fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>>;
 }
@@ -124,6 +129,10 @@ impl<S: Strategy> Configured for Holder<S> {
 
     fn parameters(&self) -> toml::Table {
         toml::Table::try_from(&self.0).expect("parameters are a table")
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        self.0.check()
     }
 
     fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>> {
@@ -150,11 +159,7 @@ impl StrategyKind {
         Self {
             kind: S::KIND,
             summary: S::SUMMARY,
-            read: |parameters| {
-                let strategy = S::deserialize(parameters)?;
-                strategy.check().map_err(serde::de::Error::custom)?;
-                Ok(Box::new(Holder(strategy)))
-            },
+            read: |parameters| Ok(Box::new(Holder(S::deserialize(parameters)?))),
             schema: |generator| generator.subschema_for::<S>(),
         }
     }

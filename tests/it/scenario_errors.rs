@@ -515,3 +515,19 @@ expect = ["p(99) <= 0.1 * plain-loop", "max < 1h"]
     trace("6,1,private\n");
     assert_ne!(load(&text).hash, scenario.hash);
 }
+
+/// Each right by itself, and no sender can work with it: said before the run, where it stands.
+#[test]
+fn strategy_parameters_that_cannot_work() {
+    let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
+    assert_snapshot!(design(r#"{ kind = "scheduler", chat_burst = 0 }"#), @r#"
+    x.toml:12: `chat_burst` of strategy `scheduler`: rate `1/s` with burst 0 lets nothing through; both must be above 0
+    strategy = { kind = "scheduler", chat_burst = 0 }
+                                                  ^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "process-bucket", attempts = 0 }"#), @r#"
+    x.toml:12: `attempts` of strategy `process-bucket`: is 0; it must be at least 1
+    strategy = { kind = "process-bucket", attempts = 0 }
+                                                     ^
+    "#);
+}

@@ -219,7 +219,16 @@ impl<'a> Reader<'a> {
         };
         let known =
             self.registry.strategy(name).or_else(|error| self.wrong(kind.span(), error.to_string()))?;
-        (known.read)(parameters.into_deserializer()).map_err(|error| self.document.explain(&error, &["kind"]))
+        let written = parameters.clone();
+        let strategy = (known.read)(parameters.into_deserializer())
+            .map_err(|error| self.document.explain(&error, &["kind"]))?;
+        match strategy.check() {
+            Ok(()) => Ok(strategy),
+            Err(error) => {
+                let message = format!("`{}` of strategy `{name}`: {}", error.key, error.message);
+                self.wrong(written.at(error.key), message)
+            }
+        }
     }
 
     fn check_design(&self, design: &Design, written: &Table<'_>, scenario: &Scenario) -> Result<()> {
