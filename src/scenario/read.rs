@@ -44,7 +44,9 @@ impl<'a> Reader<'a> {
             ["server", "workload", "design", "expect"].map(|key| root.take(key));
         let mut settings: Settings = self.document.read(root, &["server", "workload", "design", "expect"])?;
         self.check(&settings, &top)?;
-        if settings.name.is_empty() {
+        if !settings.name.is_empty() {
+            self.check_name(&settings.name, top.at("name"))?;
+        } else {
             settings.name = self.document.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         }
         let (server, faults) = self.server(server)?;

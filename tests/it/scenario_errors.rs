@@ -531,3 +531,13 @@ fn strategy_parameters_that_cannot_work() {
                                                      ^
     "#);
 }
+
+/// A name becomes a folder: it cannot lead out of it.
+#[test]
+fn a_name_is_no_path() {
+    assert_snapshot!(told_about("x.toml", &format!("name = \"../x\"\n{VALID}")), @r#"
+    x.toml:1: `../x` is no name; use letters, digits, `-`, `_` and `.`, a letter or digit first
+    name = "../x"
+           ^^^^^^
+    "#);
+}
