@@ -1,6 +1,6 @@
 //! What a strategy sees of the world: one concrete, cheap handle, the same in every world.
 //!
-//! The seam between worlds is [`World`]: what differs between them stands in its variants' modules and nowhere else.
+//! The seam between worlds is the enum `World`: what differs between them stands in its variants' modules and nowhere else.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
