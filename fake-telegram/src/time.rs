@@ -3,7 +3,7 @@
 //! Time is passed in by whoever drives the model; nothing here reads a clock.
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Div, Mul, Rem, Sub};
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
 
 /// Microseconds in a second.
 const SECOND: u64 = 1_000_000;
@@ -182,13 +182,6 @@ impl Div for Duration {
     type Output = u64;
     fn div(self, other: Self) -> u64 {
         self.0 / other.0
-    }
-}
-
-impl Rem for Duration {
-    type Output = Self;
-    fn rem(self, other: Self) -> Self {
-        Self(self.0 % other.0)
     }
 }
 

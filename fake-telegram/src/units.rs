@@ -43,11 +43,6 @@ impl Rate {
     pub const fn per_minute(count: u64) -> Self {
         Self { count, period: Duration::from_mins(1) }
     }
-
-    /// Events a second as a float, for display only.
-    pub fn as_per_second_f64(self) -> f64 {
-        self.count as f64 / self.period.as_secs_f64()
-    }
 }
 
 impl Share {
