@@ -35,7 +35,8 @@ impl Axis {
 
     /// Virtual time from the start to `horizon_us`: a clock up to two days, days beyond.
     pub(super) fn time(horizon_us: u64) -> Self {
-        let step = *TIME_STEPS.iter().find(|step| horizon_us / *step <= 9).unwrap_or(&(30 * DAY));
+        let months = 30 * DAY * (horizon_us / (30 * DAY)).div_ceil(LABELS_MAX).max(1);
+        let step = TIME_STEPS.iter().copied().find(|step| horizon_us / step <= LABELS_MAX).unwrap_or(months);
         let label = |us: u64| match (horizon_us, step) {
             (_, DAY..) => format!("day {}", us / DAY + 1),
             (..=7_200_000_000, ..MINUTE) => format!("{}:{:02}", us / MINUTE, us % MINUTE / SECOND),
@@ -133,6 +134,9 @@ const TIME_STEPS: [u64; 18] = [
     14 * DAY,
 ];
 
+/// Labels beside the first that a time axis has room for.
+const LABELS_MAX: u64 = 9;
+
 /// Ticks of lag: decades, in the units that people count in.
 const LAGS: [(u64, &str); 13] = [
     (1_000, "1 ms"),
@@ -165,6 +169,10 @@ mod tests {
             ["00:00", "03:00", "06:00", "09:00", "12:00", "15:00", "18:00", "21:00", "24:00"]
         );
         assert_eq!(labels(&Axis::time(4 * DAY)), ["day 1", "day 2", "day 3", "day 4", "day 5"]);
+        assert_eq!(
+            labels(&Axis::time(511 * DAY)),
+            ["day 1", "day 61", "day 121", "day 181", "day 241", "day 301", "day 361", "day 421", "day 481"]
+        );
         assert_eq!(
             labels(&Axis::time(45 * SECOND)),
             ["0:00", "0:05", "0:10", "0:15", "0:20", "0:25", "0:30", "0:35", "0:40", "0:45"]

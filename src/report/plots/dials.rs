@@ -90,13 +90,17 @@ fn lags<'a>(design: &'a Outcome, class: Option<&str>) -> (&'a [Option<u64>], u64
 }
 
 /// What fell due in a window is at most as old as the window's start at the end of the run. Values that reach the age
-/// of its end are those of messages that were not delivered.
+/// of its end are those of messages that were not delivered. In a window that reaches the end of the run there is no
+/// telling, and nothing is marked.
 fn lag_samples(design: &Outcome, class: Option<&str>, horizon: u64) -> Vec<Sample> {
     let step = design.series.step_us;
     let (values, censored) = lags(design, class);
     let samples = samples(design, values.iter().copied()).enumerate().map(|(index, sample)| {
         let age = horizon.saturating_sub((index as u64 + 1) * step);
-        Sample { lower_bound: censored > 0 && sample.y.is_some_and(|us| us >= age as f64), ..sample }
+        Sample {
+            lower_bound: censored > 0 && age > 0 && sample.y.is_some_and(|us| us >= age as f64),
+            ..sample
+        }
     });
     samples.collect()
 }
