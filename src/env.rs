@@ -163,8 +163,9 @@ impl Env {
         self.record(&Event::GivenUp { message: *message, why });
     }
 
-    /// The value called `name` in the store that all processes share; it begins as `initial()`.
-    pub fn key<V: 'static>(&self, name: &str, initial: impl FnOnce() -> V) -> Key<V> {
+    /// The value called `name` in the store that all processes share; it begins as `initial()`, also after the store
+    /// has lost its data.
+    pub fn key<V: 'static>(&self, name: &str, initial: impl Fn() -> V + 'static) -> Key<V> {
         let World::Sim(sim) = &self.world;
         sim.store().key(name, initial)
     }

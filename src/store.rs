@@ -1,68 +1,40 @@
-//! What the processes of a design share: a store in the manner of Redis, one atomic script at a time.
+//! What the processes of a design share: a simulated Redis, one atomic script at a time.
 //!
-//! A script is a closure with a name that reads and writes the value under one key; nothing else runs meanwhile. The
-//! store's own clock is the `now` that a script gets. Getting there and back takes a round trip of virtual time
+//! A script is a closure that reads and writes the object under one key; nothing else runs meanwhile. The store's own
+//! clock is the `now` that a script gets. Getting there and back takes a round trip of virtual time
 //! ([`crate::Env::script`]).
 
-use std::any::Any;
+pub mod command;
+pub mod keyspace;
+mod object;
+
 use std::cell::RefCell;
-use std::fmt;
-use std::marker::PhantomData;
 
 use fake_telegram::time::Time;
 
-/// The name of a value in the store, interned once: what a script on the hot path looks up is an index.
-pub struct Key<V> {
-    index: usize,
-    value: PhantomData<fn() -> V>,
-}
+use self::keyspace::Keyspace;
+
+pub use self::object::Key;
 
 /// The store of one run.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Store {
-    values: RefCell<Vec<(String, Box<dyn Any>)>>,
-}
-
-impl<V> Clone for Key<V> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<V> Copy for Key<V> {}
-
-impl<V> fmt::Debug for Key<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key({})", self.index)
-    }
-}
-
-impl fmt::Debug for Store {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.values.borrow().iter().map(|(name, _)| name)).finish()
-    }
+    keyspace: RefCell<Keyspace>,
 }
 
 impl Store {
-    /// The key called `name`; its value begins as `initial()` if nobody has asked for the key before.
+    /// The object called `name`; it begins as `initial()`, now and after each flush. Whoever asks for a name first says
+    /// as what.
     ///
     /// # Panics
-    /// If the value under that name is of another type.
-    pub fn key<V: 'static>(&self, name: &str, initial: impl FnOnce() -> V) -> Key<V> {
-        let mut values = self.values.borrow_mut();
-        let index = values.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-            values.push((name.to_owned(), Box::new(initial())));
-            values.len() - 1
-        });
-        assert!(values[index].1.is::<V>(), "the value under `{name}` is of another type");
-        Key { index, value: PhantomData }
+    /// If the object of that name is of another type.
+    pub fn key<V: 'static>(&self, name: &str, initial: impl Fn() -> V + 'static) -> Key<V> {
+        self.keyspace.borrow_mut().key(name, initial)
     }
 
-    /// Runs a script on the value under `key`, at the store's instant `now`.
+    /// Runs a script on the object under `key`, at the store's instant `now`.
     pub fn run<V: 'static, R>(&self, key: Key<V>, now: Time, script: impl FnOnce(Time, &mut V) -> R) -> R {
-        let mut values = self.values.borrow_mut();
-        let value = values[key.index].1.downcast_mut::<V>().expect("a key knows its value's type");
-        script(now, value)
+        script(now, self.keyspace.borrow_mut().object(key))
     }
 }
 

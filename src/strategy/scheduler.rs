@@ -112,7 +112,8 @@ impl Strategy for Scheduler {
 
     async fn run(self, env: Env) {
         let ranks: Vec<usize> = env.classes().iter().map(|class| self.rank(class)).collect();
-        let shared = env.key(&format!("scheduler/{}", env.token().0), || self.shared());
+        let settings = self.clone();
+        let shared = env.key(&format!("scheduler/{}", env.token().0), move || settings.shared());
         let desk = env.memory(Desk::default);
         let pause = env.memory(Cell::<Pause>::default);
         let exchange = |now, shared: &mut Shared, due: &mut Vec<Message>| shared.exchange(&ranks, now, due);
