@@ -149,6 +149,7 @@ fn answer_word(answer: Answer) -> u64 {
         Answer::Garbage(garbage) => (5, garbage as u32),
         Answer::ConnectionLost => (6, 0),
         Answer::TimedOut => (7, 0),
+        Answer::Nothing => (10, 0),
     };
     kind << 32 | u64::from(value)
 }
@@ -167,6 +168,7 @@ mod tests {
             Answer::TooManyRequests { hint: RetryHint::Date(1) },
             Answer::TooManyRequests { hint: RetryHint::Absent },
             Answer::ChatNotFound,
+            Answer::Nothing,
             Answer::ServerError { status: 502 },
             Answer::Garbage(Garbage::Html),
             Answer::Garbage(Garbage::Empty),

@@ -36,7 +36,7 @@ pub enum ChatKind {
     Channel,
 }
 
-/// A Bot API method, as far as limits tell methods apart.
+/// A method, as far as limits tell methods apart: those of the Bot API that send, and two of a market that ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Method {
@@ -46,6 +46,10 @@ pub enum Method {
     SendPhoto,
     /// Edits a text: a third chain.
     EditMessageText,
+    /// Searches for what is on offer (a Steam-like market: incident T9). A [question](Method::is_question).
+    Search,
+    /// Asks for the price of an item. A [question](Method::is_question).
+    GetPrice,
 }
 
 /// One call.
@@ -70,11 +74,13 @@ pub struct Draws {
 /// What the client gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Answer {
-    /// 200 with a message and its id.
+    /// 200 with a message and its id; to a question, with what there is to tell.
     Message {
         /// The id in its chat, from 1.
         message_id: u32,
     },
+    /// 200 with an empty list: what a question gets of which there is nothing to tell (incident S14).
+    Nothing,
     /// 429.
     TooManyRequests {
         /// What it says about the wait.
@@ -126,7 +132,7 @@ pub enum Garbage {
 /// What really happened to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Truth {
-    /// The message is in the chat.
+    /// The message is in the chat; or whoever asked a question has its answer.
     Delivered,
     /// A limit refused it: nothing happened.
     Refused {
@@ -160,11 +166,24 @@ pub struct Decision {
     pub taken: u32,
 }
 
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::SendMessage, Self::SendPhoto, Self::EditMessageText, Self::Search, Self::GetPrice];
+
+    /// Whether it asks instead of sending: its chat is what it asks about, and the answer may be
+    /// [nothing](Answer::Nothing).
+    #[inline]
+    pub const fn is_question(self) -> bool {
+        matches!(self, Self::Search | Self::GetPrice)
+    }
+}
+
 impl Answer {
     /// The HTTP status, or `None` where no answer came.
     pub const fn status(self) -> Option<u16> {
         Some(match self {
-            Self::Message { .. } | Self::Garbage(_) => 200,
+            Self::Message { .. } | Self::Nothing | Self::Garbage(_) => 200,
             Self::TooManyRequests { .. } => 429,
             Self::Forbidden(_) => 403,
             Self::ChatNotFound => 400,
@@ -197,6 +216,7 @@ impl Answer {
             Self::Message { message_id } => {
                 format!(r#"{{"ok":true,"result":{{"message_id":{message_id}}}}}"#)
             }
+            Self::Nothing => r#"{"ok":true,"result":[]}"#.to_owned(),
             Self::TooManyRequests { hint: RetryHint::Seconds(seconds) } => format!(
                 r#"{{"ok":false,"error_code":429,"description":"Too Many Requests: retry after {seconds}","parameters":{{"retry_after":{seconds}}}}}"#
             ),
@@ -256,6 +276,16 @@ mod tests {
             assert_eq!(answer.retry_after_header(), hint.header());
         }
         assert_eq!(Answer::ChatNotFound.retry_after_header(), None);
+    }
+
+    /// As TOML writes them; two of them ask (incident T9).
+    #[test]
+    fn two_methods_ask_and_three_send() {
+        let names = Method::ALL.map(|method| serde_json::to_value(method).expect("a name"));
+        assert_eq!(names, ["sendMessage", "sendPhoto", "editMessageText", "search", "getPrice"]);
+        assert_eq!(Method::ALL.map(Method::is_question), [false, false, false, true, true]);
+        assert_eq!(Answer::Nothing.status(), Some(200));
+        assert_eq!(Answer::Nothing.body(), r#"{"ok":true,"result":[]}"#);
     }
 
     #[test]

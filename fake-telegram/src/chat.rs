@@ -20,6 +20,9 @@ pub struct Lifecycle {
     /// The share of chats that the server does not know, ever: whoever writes to them has their ids from elsewhere, or
     /// they are gone without a trace. Drawn for each chat.
     pub unknown: Share,
+    /// The share of chats of which there is nothing to tell, ever: a [question](crate::api::Method::is_question) about
+    /// them is answered with nothing. Drawn for each chat.
+    pub empty: Share,
     /// How long a chat lives, on average; exponentially distributed. For ever if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_life: Option<Duration>,
@@ -141,6 +144,12 @@ impl Chats {
         self.look(chat, now)?.1
     }
 
+    /// Whether there is nothing to tell of the chat: what a question about it is answered. Drawn whenever somebody
+    /// asks.
+    pub fn has_nothing_to_tell(&self, chat: ChatIndex) -> bool {
+        hits(self.lifecycle.empty, draw(self.key, EMPTY, chat.0.into()))
+    }
+
     /// A known chat's kind and state at `now`.
     #[inline(always)]
     pub(crate) fn look(&mut self, chat: ChatIndex, now: Time) -> Option<(ChatKind, Option<Forbidden>)> {
@@ -235,6 +244,7 @@ const fn lost(kind: ChatKind, private: Forbidden) -> Forbidden {
 // Purposes of draws under a chat's key, any numbers.
 const DEAD: u64 = 0xDEAD;
 const UNKNOWN: u64 = 0x0400;
+const EMPTY: u64 = 0x0200;
 const CHANGE: u64 = 0xC4A9_6E00;
 const CHURN: u64 = 0xC4C4_0000_0000;
 
@@ -284,6 +294,28 @@ mod tests {
     }
 
     #[test]
+    fn the_share_that_has_nothing_to_tell_is_drawn_for_each_chat() {
+        let share = |ppm| Lifecycle {
+            empty: Share::from_ppm(ppm),
+            dead: Share::from_ppm(300_000),
+            ..Lifecycle::default()
+        };
+        let nothing = |ppm| {
+            let mut chats = Chats::new(5, share(ppm));
+            chats.add(ChatKind::Private, 10_000);
+            let empty = (0..10_000).map(ChatIndex).filter(|&chat| chats.has_nothing_to_tell(chat));
+            let empty = empty.collect::<Vec<_>>();
+            let dead = empty.iter().filter(|&&chat| chats.dead(chat, Time::ZERO).is_some()).count();
+            (empty.len(), dead)
+        };
+        // 3,000 expected, standard deviation 46; of those 900 dead, as of all: the draws are independent.
+        let (empty, dead) = nothing(300_000);
+        assert!((2_770..=3_230).contains(&empty) && (770..=1_030).contains(&dead), "{empty}, {dead}");
+        assert_eq!(nothing(0).0, 0);
+        assert_eq!(nothing(1_000_000).0, 10_000);
+    }
+
+    #[test]
     fn a_schedule_is_followed_whenever_somebody_looks() {
         let change = |at, action, chats: &[u32], share| Change {
             at: Duration::from_secs(at),
@@ -325,7 +357,6 @@ mod tests {
     fn the_state_does_not_depend_on_when_somebody_looked() {
         let lifecycle = Lifecycle {
             dead: Share::from_ppm(100_000),
-            unknown: Share::default(),
             mean_life: Some(DAY),
             mean_absence: Some(DAY),
             schedule: vec![Change {
@@ -334,6 +365,7 @@ mod tests {
                 share: Some(Share::from_ppm(500_000)),
                 chats: Vec::new(),
             }],
+            ..Lifecycle::default()
         };
         let chats = || {
             let mut chats = Chats::new(3, lifecycle.clone());

@@ -212,6 +212,11 @@ impl Model {
         let taken = self.budgets.taken();
         match dead {
             Some(why) => self.decide(open, at, Answer::Forbidden(why), Truth::Dead, taken),
+            None if open.request.method.is_question()
+                && self.chats.has_nothing_to_tell(open.request.chat) =>
+            {
+                self.decide(open, at, Answer::Nothing, Truth::Delivered, taken);
+            }
             None => {
                 let message_id = self.next_message_id();
                 self.decide(open, at, Answer::Message { message_id }, Truth::Delivered, taken);

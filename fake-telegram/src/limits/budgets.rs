@@ -102,7 +102,7 @@ impl Budgets {
         let rules: Vec<Rule> =
             limits.iter().map(|limit| Rule::new(limit, &mut token_slots, &mut chat_slots)).collect();
         let plans = std::array::from_fn(|plan| {
-            let (kind, method) = (ALL_KINDS[plan / METHODS], ALL_METHODS[plan % METHODS]);
+            let (kind, method) = (ALL_KINDS[plan / METHODS], Method::ALL[plan % METHODS]);
             let applying =
                 limits.iter().zip(&rules).enumerate().filter(|(_, (l, _))| l.applies(kind, method));
             applying.map(|(i, (_, rule))| rule.place(i as u8, kind)).collect()
@@ -387,6 +387,5 @@ fn plan(call: Call) -> usize {
 }
 
 const KINDS: usize = 3;
-const METHODS: usize = 3;
+const METHODS: usize = Method::ALL.len();
 const ALL_KINDS: [ChatKind; KINDS] = [ChatKind::Private, ChatKind::Group, ChatKind::Channel];
-const ALL_METHODS: [Method; METHODS] = [Method::SendMessage, Method::SendPhoto, Method::EditMessageText];

@@ -319,6 +319,33 @@ fn t9_a_ban_of_minutes() {
     assert!(is_delivered(&client.send(s(300), 0)));
 }
 
+/// S14: a question costs what a call costs, whether there is anything to tell or not; who sends does not notice.
+#[test]
+fn s14_a_question_may_be_answered_with_nothing() {
+    let mut chats = Chats::new(0, Lifecycle { empty: Share::ALL, ..Lifecycle::default() });
+    chats.add(ChatKind::Private, 2);
+    let mut client = Client::with(&Profile::telegram(), Faults::default(), chats);
+    let mut ask = |method| {
+        client.call(s(0), 0, method);
+        let decision = client.decided(s(0))[0];
+        (decision.answer, decision.truth, decision.taken)
+    };
+    for question in [Method::Search, Method::GetPrice] {
+        assert_eq!(ask(question), (Answer::Nothing, Truth::Delivered, 1));
+    }
+    assert_eq!(ask(Method::SendMessage), (Answer::Message { message_id: 1 }, Truth::Delivered, 1));
+    let level = client.model.token_level(TokenIndex(0), s(0)).expect("a token-wide limit");
+    assert_eq!(level.available, 27_000_000);
+
+    let mut client = Client::new(&Profile::telegram());
+    client.call(s(0), 0, Method::Search);
+    assert_eq!(
+        client.decided(s(0))[0].answer,
+        Answer::Message { message_id: 1 },
+        "there is something to tell"
+    );
+}
+
 /// T8: what is said about the wait changes, and the wait does not.
 #[test]
 fn t8_many_dialects_and_one_deadline() {

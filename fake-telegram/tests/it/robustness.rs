@@ -8,8 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn any_request() -> impl Strategy<Value = Request> {
-    let method =
-        prop_oneof![Just(Method::SendMessage), Just(Method::SendPhoto), Just(Method::EditMessageText)];
+    let method = prop::sample::select(Method::ALL.to_vec());
     let token = prop_oneof![4 => 0u16..2, 1 => any::<u16>()];
     let chat = prop_oneof![8 => 0u32..10, 1 => any::<u32>()];
     (token, chat, method).prop_map(|(token, chat, method)| Request {
@@ -28,7 +27,7 @@ proptest! {
     #[test]
     fn any_call_at_any_time_is_answered(
         calls in prop::collection::vec((any_gap(), any_request(), any::<u32>()), 1..200),
-        profile in 0usize..3,
+        profile in 0..Profile::ALL.len(),
     ) {
         let fault = |kind, phase| Fault {
             kind,
@@ -45,6 +44,7 @@ proptest! {
         let mut chats = Chats::new(1, Lifecycle {
             dead: Share::from_ppm(200_000),
             unknown: Share::from_ppm(100_000),
+            empty: Share::from_ppm(300_000),
             mean_life: Some(Duration::from_hours(24 * 30)),
             mean_absence: Some(Duration::from_hours(24)),
             ..Lifecycle::default()
