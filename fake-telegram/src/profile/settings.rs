@@ -79,7 +79,7 @@ pub struct LimitSettings {
     /// `true`: no such limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub off: Option<bool>,
-    /// Whose budget it is. Default of a new limit: `token`.
+    /// What has a budget of its own. Default of a new limit: `token`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
     /// The kinds of chat that it applies to. Default of a new limit: all.

@@ -309,6 +309,29 @@ fn faults_hit_as_often_as_they_say() {
     assert!((4_655..=5_345).contains(&hits), "{hits} of 100,000");
 }
 
+/// T9: a limit may hang on the path of a call, or on the host whatever the token.
+#[test]
+fn t9_whose_budget_it_is_is_a_parameter() {
+    // Whether, after a search with token 0, these calls are accepted.
+    let accepted = |key: &str| {
+        let one = "algorithm = \"fixed-window\"\nlimit = 1\nwindow = \"1h\"";
+        let profile = profile(&format!("profile = \"unlimited\"\n[limit.one]\nkey = \"{key}\"\n{one}"));
+        let mut model = Model::new(&profile, Faults::default(), chats(), 2);
+        let mut call = |token, chat, method| {
+            let request = Request { token: TokenIndex(token), chat: ChatIndex(chat), method };
+            model.handle(s(0), CallId(0), request, Draws { fault: 0 });
+            model.poll().is_some_and(|decision| is_delivered(&decision))
+        };
+        assert!(call(0, 0, Method::Search));
+        [(0, 0, Method::Search), (0, 0, Method::GetPrice), (0, 1, Method::Search), (1, 0, Method::Search)]
+            .map(|(token, chat, method)| call(token, chat, method))
+    };
+    assert_eq!(accepted("host"), [false, false, false, false]);
+    assert_eq!(accepted("token"), [false, false, false, true]);
+    assert_eq!(accepted("method"), [false, true, false, true]);
+    assert_eq!(accepted("chat"), [false, false, true, true]);
+}
+
 /// T9: a market-like limit, flat bans of five minutes.
 #[test]
 fn t9_a_ban_of_minutes() {
