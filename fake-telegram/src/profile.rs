@@ -1,6 +1,6 @@
 //! Named sets of server rules. Profiles differ in data only.
 //!
-//! Nobody outside Telegram knows most of these numbers; each can be overridden ([`ServerSettings`]).
+//! All but `market` are Telegrams. Nobody outside Telegram knows most of these numbers; each can be overridden ([`ServerSettings`]).
 
 mod resolve;
 mod settings;
@@ -47,9 +47,10 @@ pub struct Hold {
 
 impl Profile {
     /// All profiles, in the order in which people should meet them: name and one line.
-    pub const ALL: [(&str, &str); 3] = [
+    pub const ALL: [(&str, &str); 4] = [
         ("telegram", "three limits, early retries double the pause; the default"),
         ("telegram-observed", "what logs show: 8 s holds, fixed deadlines, re-offences double"),
+        ("market", "a Steam-like market: 20 calls a minute, then a ban of minutes of which nothing is said"),
         ("unlimited", "no limits: everything is delivered at once"),
     ];
 
@@ -58,6 +59,7 @@ impl Profile {
         match name {
             "telegram" => Some(Self::telegram()),
             "telegram-observed" => Some(Self::telegram_observed()),
+            "market" => Some(Self::market()),
             "unlimited" => Some(Self::unlimited()),
             _ => None,
         }
@@ -75,6 +77,29 @@ impl Profile {
         let hold = Hold { budget: Duration::from_secs(8), cascade: true };
         // Burst 20: thirty fast sends, trouble from about the twentieth on (PTB#1045).
         Self::of_telegram("telegram-observed", 20, PenaltyRule::REOFFENCE, Some(hold))
+    }
+
+    /// A Steam-like market (incident T9; field notes of its users, nothing is published): about 20 requests a minute,
+    /// whatever they ask, then 429 and several minutes of ban. Its 429 says nothing about the wait.
+    ///
+    /// Invented: that the window slides, and the rules of [`PenaltyRule::EARLY_RETRY`] for what follows, by which a call
+    /// inside the ban lengthens it. "Several minutes" are 5, for as long as its clients sleep after a 429.
+    pub fn market() -> Self {
+        let PenaltyRule::EarlyRetry { grace, cap, halve_every, .. } = PenaltyRule::EARLY_RETRY else {
+            unreachable!("a rule is its own kind");
+        };
+        let minimum = Duration::from_mins(5);
+        let token = Limit {
+            name: "token".to_owned(),
+            key: Key::Token,
+            kinds: Vec::new(),
+            methods: Vec::new(),
+            algorithm: Algorithm::SlidingWindow { limit: 20, window: Duration::from_mins(1) },
+            cost: 1,
+            penalty: Some(PenaltyRule::EarlyRetry { grace, minimum, cap, halve_every }),
+        };
+        let name = "market".to_owned();
+        Self { name, limits: vec![token], retry_hint: HintRule::Absent, ..Self::unlimited() }
     }
 
     /// No limits, no holds.

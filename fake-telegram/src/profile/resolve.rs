@@ -350,8 +350,8 @@ mod tests {
 
     #[test]
     fn a_new_limit_comes_after_the_profiles_own() {
-        let market = "profile = \"telegram\"\n[limit.api]\nalgorithm = \"fixed-window\"\nlimit = 20\nwindow = \"1min\"\npenalty = { minimum = \"5min\" }";
-        let profile = resolve(market).expect("a complete limit");
+        let more = "profile = \"telegram\"\n[limit.api]\nalgorithm = \"fixed-window\"\nlimit = 20\nwindow = \"1min\"\npenalty = { minimum = \"5min\" }";
+        let profile = resolve(more).expect("a complete limit");
         assert_eq!(profile.limits.last().map(|limit| limit.name.as_str()), Some("api"));
     }
 
@@ -364,7 +364,7 @@ mod tests {
         );
         check(
             "profile = \"telegran\"",
-            "unknown profile `telegran`; known are telegram, telegram-observed, unlimited; did you mean `telegram`?",
+            "unknown profile `telegran`; known are telegram, telegram-observed, market, unlimited; did you mean `telegram`?",
         );
         check(
             "[limit.token]\nwindow = \"1min\"",

@@ -32,7 +32,7 @@ pub struct ServerSettings {
     /// Whether a 403 from the server's cache (kicked) spends budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_403_costs: Option<bool>,
-    /// What a 429 says about the wait. Default: what is true.
+    /// What a 429 says about the wait. Default: the profile's, which for a Telegram is what is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_hint: Option<HintSettings>,
     /// Holding calls open.

@@ -332,14 +332,30 @@ fn t9_whose_budget_it_is_is_a_parameter() {
     assert_eq!(accepted("chat"), [false, false, true, true]);
 }
 
-/// T9: a market-like limit, flat bans of five minutes.
+/// T9: about 20 requests a minute, then several minutes of ban, and no word of how many.
 #[test]
 fn t9_a_ban_of_minutes() {
-    let market = "profile = \"unlimited\"\n[limit.market]\nalgorithm = \"token-bucket\"\nrate = \"20/min\"\nburst = 20\npenalty = { rule = \"early-retry\", minimum = \"5min\", halve_every = \"0s\" }";
-    let mut client = Client::new(&profile(market));
-    assert!((0..20).all(|_| is_delivered(&client.send(s(0), 0))));
-    assert_eq!(retry_after(&client.send(s(0), 0)), Some(300));
-    assert!(is_delivered(&client.send(s(300), 0)));
+    let refused = |decision: Decision| match decision {
+        Decision { truth: Truth::Refused { wait, .. }, answer, .. } => {
+            assert_eq!(answer, Answer::TooManyRequests { hint: RetryHint::Absent });
+            Some(wait)
+        }
+        _ => None,
+    };
+    let mut client = Client::new(&Profile::market());
+    // Serialised calls 3.5 s apart, as its client makes them, are at most 18 in any minute.
+    assert!((0..1_000).all(|i| is_delivered(&client.send(ms(3_500 * i), 0))));
+    let begin = client.now + Duration::from_hours(1);
+    assert!((0..20).all(|i| is_delivered(&client.send(begin, i % 4))));
+    let ban = Duration::from_mins(5);
+    assert_eq!(refused(client.send(begin, 0)), Some(ban));
+    // Who sleeps for 5 minutes is heard again; who asks after 4 is banned for 10 from then on.
+    let mut patient = client.model.clone();
+    let request = Request { token: TokenIndex(0), chat: ChatIndex(0), method: Method::Search };
+    patient.handle(begin + ban, CallId(0), request, Draws { fault: 0 });
+    assert!(patient.poll().is_some_and(|decision| is_delivered(&decision)));
+    assert_eq!(refused(client.send(begin + Duration::from_mins(4), 0)), Some(Duration::from_mins(10)));
+    assert_eq!(refused(client.send(begin + ban, 0)), Some(Duration::from_mins(20)));
 }
 
 /// S14: a question costs what a call costs, whether there is anything to tell or not; who sends does not notice.
