@@ -133,6 +133,7 @@ fn decision_word(decision: &Decision) -> u64 {
         Truth::Dead => 2 << 40,
         Truth::Unknown => 3 << 40,
         Truth::Nothing => 4 << 40,
+        Truth::Replayed => 5 << 40,
     };
     truth ^ answer_word(decision.answer).rotate_left(48) ^ u64::from(decision.in_penalty)
 }

@@ -61,6 +61,9 @@ pub struct Request {
     pub chat: ChatIndex,
     /// What for.
     pub method: Method,
+    /// The client's key: calls of one token with the same key are one call, to a server that knows such keys
+    /// ([`Profile::idempotency_keys`](crate::profile::Profile::idempotency_keys)). Telegram does not.
+    pub idempotency: Option<u32>,
 }
 
 /// The randomness of one call, drawn by its caller from (purpose, message, attempt), so that it is the same under
@@ -134,6 +137,8 @@ pub enum Garbage {
 pub enum Truth {
     /// The message is in the chat; or whoever asked a question has its answer.
     Delivered,
+    /// Delivered before under the same key: nothing happened.
+    Replayed,
     /// A limit refused it: nothing happened.
     Refused {
         /// The limit; of several the one with the longest wait.

@@ -30,6 +30,9 @@ pub struct Profile {
     pub local_403_costs: bool,
     /// What a 429 says about the wait. Telegram says it exactly (incident T2); other APIs do not (T8).
     pub retry_hint: HintRule,
+    /// Whether a call that repeats the key of a delivered one is answered as that was, and does nothing (incident S13).
+    /// Telegram has no such thing.
+    pub idempotency_keys: bool,
 }
 
 /// Holding calls open (`telegram.md` 3.1, read from td `NetQueryDelayer.cpp`).
@@ -111,6 +114,7 @@ impl Profile {
             remote_403_costs: true,
             local_403_costs: false,
             retry_hint: HintRule::Exact,
+            idempotency_keys: false,
         }
     }
 
@@ -141,6 +145,7 @@ impl Profile {
             remote_403_costs: true,
             local_403_costs: false,
             retry_hint: HintRule::Exact,
+            idempotency_keys: false,
         }
     }
 }

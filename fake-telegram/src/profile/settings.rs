@@ -35,6 +35,10 @@ pub struct ServerSettings {
     /// What a 429 says about the wait. Default: the profile's, which for a Telegram is what is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_hint: Option<HintSettings>,
+    /// Whether a call that repeats the key of a delivered one is answered as that was, and does nothing. No Telegram
+    /// can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_keys: Option<bool>,
     /// Holding calls open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<HoldSettings>,
@@ -162,6 +166,7 @@ impl From<&Profile> for ServerSettings {
             remote_403_costs: Some(profile.remote_403_costs),
             local_403_costs: Some(profile.local_403_costs),
             retry_hint: Some(profile.retry_hint.into()),
+            idempotency_keys: Some(profile.idempotency_keys),
             hold: Some(match profile.hold {
                 Some(Hold { budget, cascade }) => {
                     HoldSettings { off: None, budget: Some(budget), cascade: Some(cascade) }

@@ -318,7 +318,8 @@ fn t9_whose_budget_it_is_is_a_parameter() {
         let profile = profile(&format!("profile = \"unlimited\"\n[limit.one]\nkey = \"{key}\"\n{one}"));
         let mut model = Model::new(&profile, Faults::default(), chats(), 2);
         let mut call = |token, chat, method| {
-            let request = Request { token: TokenIndex(token), chat: ChatIndex(chat), method };
+            let request =
+                Request { token: TokenIndex(token), chat: ChatIndex(chat), method, idempotency: None };
             model.handle(s(0), CallId(0), request, Draws { fault: 0 });
             model.poll().is_some_and(|decision| is_delivered(&decision))
         };
@@ -351,11 +352,65 @@ fn t9_a_ban_of_minutes() {
     assert_eq!(refused(client.send(begin, 0)), Some(ban));
     // Who sleeps for 5 minutes is heard again; who asks after 4 is banned for 10 from then on.
     let mut patient = client.model.clone();
-    let request = Request { token: TokenIndex(0), chat: ChatIndex(0), method: Method::Search };
+    let (token, chat) = (TokenIndex(0), ChatIndex(0));
+    let request = Request { token, chat, method: Method::Search, idempotency: None };
     patient.handle(begin + ban, CallId(0), request, Draws { fault: 0 });
     assert!(patient.poll().is_some_and(|decision| is_delivered(&decision)));
     assert_eq!(refused(client.send(begin + Duration::from_mins(4), 0)), Some(Duration::from_mins(10)));
     assert_eq!(refused(client.send(begin + ban, 0)), Some(Duration::from_mins(20)));
+}
+
+/// S13: with keys a time-out may be repeated; what the repetition gets is what was lost.
+#[test]
+fn s13_what_was_delivered_under_a_key_is_not_delivered_again() {
+    let keys = profile("idempotency_keys = true\npenalties = false");
+    let say = |client: &mut Client, token, key| {
+        let (token, chat, method) = (TokenIndex(token), ChatIndex(0), Method::SendMessage);
+        client.request(client.now, Request { token, chat, method, idempotency: key });
+        let decision = client.model.poll().expect("nothing is held");
+        (decision.answer, decision.truth, decision.taken)
+    };
+    let message = |message_id| Answer::Message { message_id };
+    let mut client = Client::new(&keys);
+    let first = say(&mut client, 0, Some(7));
+    assert_eq!(first, (message(1), Truth::Delivered, 1));
+    // Of a chat's 5 four are left, and with them gone a repetition is still answered.
+    for id in 2..=5 {
+        assert_eq!(say(&mut client, 0, Some(7)), (message(1), Truth::Replayed, 0));
+        assert_eq!(say(&mut client, 0, Some(id)), (message(id), Truth::Delivered, 1));
+    }
+    assert!(matches!(say(&mut client, 0, Some(9)).1, Truth::Refused { .. }));
+    assert_eq!(say(&mut client, 0, Some(7)), (message(1), Truth::Replayed, 0));
+    // Another token knows nothing of it; a refusal is no delivery; no key, no memory.
+    assert_eq!(say(&mut client, 1, Some(7)), (message(6), Truth::Delivered, 1));
+    client.now = s(1);
+    assert_eq!(say(&mut client, 0, Some(9)), (message(7), Truth::Delivered, 1));
+    client.now = s(3);
+    assert_eq!([say(&mut client, 0, None), say(&mut client, 0, None)].map(|d| d.1), [Truth::Delivered; 2]);
+
+    // Telegram has no keys.
+    let mut client = Client::new(&Profile::telegram());
+    assert_eq!([1, 2].map(|_| say(&mut client, 0, Some(7)).0), [1, 2].map(message));
+}
+
+/// S13: of two equal calls in one queue the second does nothing.
+#[test]
+fn s13_a_held_call_is_delivered_once() {
+    let mut client = Client::new(&profile(
+        "profile = \"unlimited\"\nidempotency_keys = true\nhold = { budget = \"8s\" }\n[limit.text]\nkey = \"chat\"\nalgorithm = \"sliding-window\"\nlimit = 1\nwindow = \"5s\"",
+    ));
+    for key in [0, 1, 1] {
+        let (token, chat, method) = (TokenIndex(0), ChatIndex(0), Method::SendMessage);
+        client.request(s(0), Request { token, chat, method, idempotency: Some(key) });
+    }
+    let seen: Vec<_> = client.decided(s(60)).iter().map(|d| (d.at, d.answer, d.truth)).collect();
+    let message = |message_id| Answer::Message { message_id };
+    let expected = [
+        (s(0), message(1), Truth::Delivered),
+        (s(5), message(2), Truth::Delivered),
+        (s(5), message(2), Truth::Replayed),
+    ];
+    assert_eq!(seen, expected);
 }
 
 /// S14: a question costs what a call costs, whether there is anything to tell or not; who sends does not notice.

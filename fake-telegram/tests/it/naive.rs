@@ -226,7 +226,7 @@ pub(super) fn any_gap() -> impl Strategy<Value = Duration> {
 pub(super) fn any_call() -> impl Strategy<Value = (Duration, Request)> {
     let method = prop::sample::select(Method::ALL.to_vec());
     (any_gap(), 0u16..2, 0u32..8, method).prop_map(|(gap, token, chat, method)| {
-        (gap, Request { token: TokenIndex(token), chat: ChatIndex(chat % 3 * 3), method })
+        (gap, Request { token: TokenIndex(token), chat: ChatIndex(chat % 3 * 3), method, idempotency: None })
     })
 }
 
