@@ -150,6 +150,15 @@ impl Chats {
         hits(self.lifecycle.empty, draw(self.key, EMPTY, chat.0.into()))
     }
 
+    /// The user of the chat (of a group or channel: whoever can let the bot in again) writes to the bot: if it was
+    /// blocked or kicked, the chat can receive from `now` on, and lives anew. An account that is gone cannot write, nor
+    /// can a chat that is unknown. Time only goes forward.
+    pub fn wrote(&mut self, chat: ChatIndex, now: Time) {
+        if let Some((_, Some(Forbidden::Blocked | Forbidden::Kicked))) = self.look(chat, now) {
+            self.change(chat.0, Action::Revive, now);
+        }
+    }
+
     /// A known chat's kind and state at `now`.
     #[inline(always)]
     pub(crate) fn look(&mut self, chat: ChatIndex, now: Time) -> Option<(ChatKind, Option<Forbidden>)> {
@@ -194,8 +203,8 @@ impl Chats {
         self.next_at = None;
     }
 
-    #[cold]
     /// Lets a chat's own deaths and returns up to `now` happen.
+    #[cold]
     fn catch_up(&mut self, chat: u32, now: Time) {
         while let Some(&turn) = self.turns.get(chat as usize).filter(|&&turn| turn <= now) {
             let dead = self.is_dead(chat);
@@ -337,6 +346,63 @@ mod tests {
         assert_eq!(states(10), [gone, gone, None, None]);
         assert_eq!(states(25), [None, gone, None, None]);
         assert_eq!(states(30), [blocked, blocked, blocked, Some(Forbidden::Kicked)]);
+    }
+
+    /// T6: a user may unblock and write again.
+    #[test]
+    fn who_writes_again_can_be_written_to_again_unless_the_account_is_gone() {
+        let change = |at, action, chats: &[u32]| Change {
+            at: Duration::from_secs(at),
+            action,
+            share: None,
+            chats: chats.to_vec(),
+        };
+        let schedule = vec![
+            change(10, Action::Die, &[0, 2]),
+            change(10, Action::Deactivate, &[1]),
+            change(30, Action::Die, &[0]),
+        ];
+        let mut chats = Chats::new(1, Lifecycle { schedule: schedule.clone(), ..Lifecycle::default() });
+        chats.add(ChatKind::Private, 2);
+        chats.add(ChatKind::Group, 1);
+        let (blocked, gone, kicked) =
+            (Some(Forbidden::Blocked), Some(Forbidden::Deactivated), Some(Forbidden::Kicked));
+        let states = |chats: &mut Chats, t| [0, 1, 2].map(|i| chats.dead(ChatIndex(i), Time::from_secs(t)));
+        let write = |chats: &mut Chats, t| {
+            (0..4).for_each(|chat| chats.wrote(ChatIndex(chat), Time::from_secs(t)));
+        };
+        // Who is alive, or beyond the declared chats, changes nothing by writing.
+        write(&mut chats, 9);
+        assert_eq!(states(&mut chats, 9), [None; 3]);
+        assert_eq!(states(&mut chats, 19), [blocked, gone, kicked]);
+        write(&mut chats, 20);
+        assert_eq!(states(&mut chats, 20), [None, gone, None]);
+        assert_eq!(states(&mut chats, 30), [blocked, gone, None], "what is scheduled happens");
+
+        let mut chats = Chats::new(1, Lifecycle { unknown: Share::ALL, schedule, ..Lifecycle::default() });
+        chats.add(ChatKind::Private, 1);
+        chats.wrote(ChatIndex(0), Time::from_secs(20));
+        assert_eq!(chats.look(ChatIndex(0), Time::from_secs(20)), None);
+    }
+
+    /// After they wrote, chats live as long as new ones.
+    #[test]
+    fn a_chat_that_wrote_lives_anew() {
+        let lifecycle = Lifecycle {
+            dead: Share::ALL,
+            mean_life: Some(DAY * 30),
+            mean_absence: Some(DAY * 10_000),
+            ..Lifecycle::default()
+        };
+        let mut chats = Chats::new(11, lifecycle);
+        chats.add(ChatKind::Private, 10_000);
+        let at = |days| Time::ZERO + DAY * days;
+        for chat in (0..10_000).map(ChatIndex) {
+            chats.wrote(chat, at(5));
+        }
+        assert_eq!(dead(&mut chats, at(5)), 0);
+        // The chain of the test below: 1 / (1 + 30 / 10,000) x (1 - exp(-1.003)) = 63.13%. Standard deviation 48.
+        assert!((6_073..=6_553).contains(&dead(&mut chats, at(35))));
     }
 
     /// Alive share of a two-state chain: at rest `life / (life + absence)`.

@@ -146,6 +146,18 @@ impl Model {
         self.chats.look(chat, now).is_some_and(|(_, dead)| dead.is_none())
     }
 
+    /// The user of the chat writes to the bot: if it was blocked or kicked, the chat can receive from now on
+    /// ([`Chats::wrote`]).
+    ///
+    /// Held calls that are due by `now` go first.
+    ///
+    /// # Panics
+    /// If time runs backward.
+    pub fn wrote(&mut self, chat: ChatIndex, now: Time) {
+        self.advance(now);
+        self.chats.wrote(chat, now);
+    }
+
     /// What kind of chat it is, or was taken for; `None` beyond the declared chats.
     pub fn chat_kind(&self, chat: ChatIndex) -> Option<ChatKind> {
         self.chats.kind(chat)

@@ -258,6 +258,27 @@ fn t6_dead_chats_spend_budget() {
     assert_eq!(level(&client), Some(30_000_000));
 }
 
+/// T6: a user may unblock and write again. What wakes before that is still a 403.
+#[test]
+fn t6_who_writes_again_receives_again() {
+    let mut chats = Chats::new(0, Lifecycle { dead: Share::ALL, ..Lifecycle::default() });
+    chats.add(ChatKind::Private, 2);
+    let mut client = Client::with(
+        &profile(
+            "profile = \"unlimited\"\nhold = { budget = \"8s\" }\n[limit.one]\nalgorithm = \"sliding-window\"\nlimit = 1\nwindow = \"5s\"",
+        ),
+        Faults::default(),
+        chats,
+    );
+    for _ in 0..3 {
+        client.call(s(0), 0, Method::SendMessage);
+    }
+    client.model.wrote(ChatIndex(0), s(7));
+    let seen: Vec<_> = client.decided(s(60)).iter().map(|d| (d.at, d.truth)).collect();
+    assert_eq!(seen, [(s(0), Truth::Dead), (s(5), Truth::Dead), (s(10), Truth::Delivered)]);
+    assert!(client.model.can_receive(ChatIndex(0), s(60)) && !client.model.can_receive(ChatIndex(1), s(60)));
+}
+
 fn faults(kind: FaultKind, phase: Phase, ppm: u32) -> Faults {
     let fault = Fault { kind, phase, rate: Share::from_ppm(ppm), from: Duration::ZERO, r#for: None };
     Faults::new(&[fault]).expect("one fault")
