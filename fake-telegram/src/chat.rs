@@ -3,13 +3,15 @@
 //! Chats die and come back in three ways: some are dead from the start, some by schedule, and some as time goes by
 //! (churn). All of it is a pure function of the key, the chat and the time, evaluated when somebody looks.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{ChatIndex, ChatKind, Forbidden};
 use crate::draw::{draw, exponential, hits};
 use crate::time::{Duration, Time};
-use crate::units::Share;
+use crate::units::{Count, Share};
 
 /// Who is dead, and when. The default: nobody, ever.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,12 +45,25 @@ pub struct Change {
     /// What happens to them.
     pub action: Action,
     /// The share of all chats that it happens to, drawn for each chat and change; everybody if neither this nor
-    /// `chats` is given, and both add up.
+    /// `chats` nor `range` is given, and all of them add up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
     /// The chats that it happens to, by index; unknown ones are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chats: Vec<u32>,
+    /// A range of chats that it happens to, as the chats of one workload are; unknown ones are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<ChatRange>,
+}
+
+/// Chats whose indices follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChatRange {
+    /// The index of the first.
+    pub first: u32,
+    /// How many.
+    pub count: Count,
 }
 
 /// What happens to a chat.
@@ -186,14 +201,16 @@ impl Chats {
                 self.next_at = Some(at);
                 return;
             }
-            let Change { action, share, .. } = *change;
+            let Change { action, share, range, .. } = *change;
             let chats = change.chats.clone();
+            let everybody = share.is_none() && chats.is_empty() && range.is_none();
             let number = self.done as u64;
             self.done += 1;
-            let share = share.or_else(|| chats.is_empty().then_some(Share::ALL)).unwrap_or_default();
+            let share = if everybody { Share::ALL } else { share.unwrap_or_default() };
+            let range = range.map_or(0..0, |range| range.within(self.cells.len()));
             let of_share = |chat: &u32| hits(share, draw(self.key ^ CHANGE, number, (*chat).into()));
             let drawn: Vec<u32> = (0..self.cells.len() as u32).filter(of_share).collect();
-            for chat in chats.into_iter().chain(drawn) {
+            for chat in chats.into_iter().chain(range).chain(drawn) {
                 if (chat as usize) < self.cells.len() {
                     // What the chat did by itself before `at` no longer matters.
                     self.change(chat, action, at);
@@ -242,6 +259,14 @@ impl Chats {
     }
 }
 
+impl ChatRange {
+    /// Those of its indices that `count` chats have.
+    fn within(self, count: usize) -> Range<u32> {
+        let end = u64::from(self.first).saturating_add(self.count.0).min(count as u64);
+        self.first..end as u32
+    }
+}
+
 /// How a chat of `kind` is lost: users block the bot or go, groups and channels kick it.
 const fn lost(kind: ChatKind, private: Forbidden) -> Forbidden {
     match kind {
@@ -283,7 +308,7 @@ mod tests {
 
     #[test]
     fn an_unknown_chat_stays_unknown_whatever_happens_to_the_others() {
-        let revive = Change { at: DAY, action: Action::Revive, share: None, chats: vec![] };
+        let revive = Change { at: DAY, action: Action::Revive, share: None, chats: vec![], range: None };
         let lifecycle = Lifecycle {
             unknown: Share::from_ppm(100_000),
             mean_life: Some(DAY),
@@ -331,6 +356,7 @@ mod tests {
             action,
             share,
             chats: chats.to_vec(),
+            range: None,
         };
         let schedule = vec![
             change(20, Action::Revive, &[0], None),
@@ -348,6 +374,28 @@ mod tests {
         assert_eq!(states(30), [blocked, blocked, blocked, Some(Forbidden::Kicked)]);
     }
 
+    #[test]
+    fn a_range_adds_up_with_lists_and_shares() {
+        let dead = |change: &str| {
+            let change: Change =
+                toml::from_str(&format!("at = \"0s\"\naction = \"die\"\n{change}")).expect(change);
+            let mut chats = Chats::new(1, Lifecycle { schedule: vec![change], ..Lifecycle::default() });
+            chats.add(ChatKind::Private, 2_000);
+            (0..2_000).filter(|&chat| chats.dead(ChatIndex(chat), Time::ZERO).is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(dead("range = { first = 0, count = 1000 }"), (0..1_000).collect::<Vec<_>>());
+        assert_eq!(dead("range = { first = 3, count = 2 }\nchats = [0, 4, 7]"), [0, 3, 4, 7]);
+        assert_eq!(dead("range = { first = 1999, count = \"1k\" }"), [1_999]);
+        for nobody in ["first = 0, count = 0", "first = 2000, count = 1", "first = 4294967295, count = 9"] {
+            assert!(dead(&format!("range = {{ {nobody} }}")).is_empty());
+        }
+        assert_eq!(dead(""), (0..2_000).collect::<Vec<_>>());
+        // Half of the other 1,000: standard deviation 16.
+        let both = dead("range = { first = 500, count = 1000 }\nshare = \"50%\"");
+        assert!((500..1_500).all(|chat| both.contains(&chat)));
+        assert!((1_420..=1_580).contains(&both.len()));
+    }
+
     /// T6: a user may unblock and write again.
     #[test]
     fn who_writes_again_can_be_written_to_again_unless_the_account_is_gone() {
@@ -356,6 +404,7 @@ mod tests {
             action,
             share: None,
             chats: chats.to_vec(),
+            range: None,
         };
         let schedule = vec![
             change(10, Action::Die, &[0, 2]),
@@ -430,6 +479,7 @@ mod tests {
                 action: Action::Revive,
                 share: Some(Share::from_ppm(500_000)),
                 chats: Vec::new(),
+                range: None,
             }],
             ..Lifecycle::default()
         };

@@ -225,8 +225,13 @@ fn a_hold_that_fails_is_one_offence() {
 #[test]
 fn t6_dead_chats_spend_budget() {
     let lifecycle = || {
-        let die =
-            |action, chats: &[u32]| Change { at: Duration::ZERO, action, share: None, chats: chats.to_vec() };
+        let die = |action, chats: &[u32]| Change {
+            at: Duration::ZERO,
+            action,
+            share: None,
+            chats: chats.to_vec(),
+            range: None,
+        };
         let revive = Change { at: Duration::from_secs(50), ..die(Action::Revive, &[0]) };
         let schedule = vec![die(Action::Die, &[0, 2]), die(Action::Deactivate, &[1]), revive];
         let mut chats = Chats::new(0, Lifecycle { schedule, ..Lifecycle::default() });
