@@ -173,6 +173,7 @@ mod tests {
             Answer::ServerError { status: 502 },
             Answer::Garbage(Garbage::Html),
             Answer::Garbage(Garbage::Empty),
+            Answer::Garbage(Garbage::CutList),
             Answer::ConnectionLost,
             Answer::TimedOut,
         ];

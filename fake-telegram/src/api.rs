@@ -130,6 +130,9 @@ pub enum Garbage {
     Truncated,
     /// `ok: true` and a result without `message_id`.
     NoMessageId,
+    /// `ok: true` and a list that ends, without a word, after its first 20 entries (incident T7). As the answer to a
+    /// question it looks perfect; to a send it is a result of the wrong shape.
+    CutList,
 }
 
 /// What really happened to a call.
@@ -236,10 +239,17 @@ impl Answer {
             Self::Garbage(Garbage::Html) => HTML_502.to_owned(),
             Self::Garbage(Garbage::Truncated) => r#"{"ok":true,"result":{"mess"#.to_owned(),
             Self::Garbage(Garbage::NoMessageId) => r#"{"ok":true,"result":{}}"#.to_owned(),
+            Self::Garbage(Garbage::CutList) => {
+                let entries: Vec<String> = (1..=CUT_LIST_LEN).map(|id| format!(r#"{{"id":{id}}}"#)).collect();
+                format!(r#"{{"ok":true,"result":[{}]}}"#, entries.join(","))
+            }
             Self::Garbage(Garbage::Empty) | Self::ConnectionLost | Self::TimedOut => String::new(),
         }
     }
 }
+
+/// How long a [cut list](Garbage::CutList) is (incident T7).
+const CUT_LIST_LEN: usize = 20;
 
 fn error(code: u16, description: impl fmt::Display) -> String {
     format!(r#"{{"ok":false,"error_code":{code},"description":"{description}"}}"#)
@@ -281,6 +291,16 @@ mod tests {
             assert_eq!(answer.retry_after_header(), hint.header());
         }
         assert_eq!(Answer::ChatNotFound.retry_after_header(), None);
+    }
+
+    #[test]
+    fn a_cut_list_is_sound_and_has_twenty_entries() {
+        let answer = Answer::Garbage(Garbage::CutList);
+        assert_eq!(answer.status(), Some(200));
+        assert!(answer.body().starts_with(r#"{"ok":true,"result":[{"id":1},{"id":2},"#));
+        let body: serde_json::Value = serde_json::from_str(&answer.body()).expect("JSON");
+        assert_eq!(body["ok"], true);
+        assert_eq!(body["result"].as_array().map(Vec::len), Some(20));
     }
 
     /// As TOML writes them; two of them ask (incident T9).

@@ -307,6 +307,8 @@ fn t5_the_answer_and_the_truth_may_differ() {
         one(FaultKind::Status502, Phase::Before),
         (Answer::ServerError { status: 502 }, Truth::Nothing)
     );
+    let cut = Answer::Garbage(Garbage::CutList);
+    assert_eq!(one(FaultKind::CutList, Phase::After), (cut, Truth::Delivered));
     let phantom = one(FaultKind::Phantom, Phase::Before);
     assert_eq!(phantom, (Answer::Message { message_id: 1 }, Truth::Nothing));
 }
