@@ -185,6 +185,18 @@ impl Model {
         self.budgets.penalty_time(limit, until)
     }
 
+    /// How often a penalty of the limit began, over all its keys: calls that a running one refuses lengthen it or not,
+    /// and begin nothing.
+    pub fn penalties(&self, limit: LimitIndex) -> u64 {
+        self.budgets.penalties(limit)
+    }
+
+    /// The longest that a penalty of the limit ran for one key, from the first refusal to the deadline; one that runs on
+    /// is cut at `until`, which is no earlier than the last call. Zero if there was none.
+    pub fn penalty_longest(&self, limit: LimitIndex, until: Time) -> Duration {
+        self.budgets.penalty_longest(limit, until)
+    }
+
     fn costs(&self, why: Forbidden) -> bool {
         match why {
             Forbidden::Blocked | Forbidden::Deactivated => self.remote_403_costs,

@@ -54,6 +54,9 @@ struct Rule {
     penalties: FxHashMap<u64, Penalty>,
     latest_deadline: Time,
     penalty_time: Duration,
+    episodes: u64,
+    /// Of the episodes that a later one of the same key came after.
+    longest_before: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -189,6 +192,19 @@ impl Budgets {
         let beyond = rule.penalties.values().map(|p| p.deadline.saturating_since(until.max(p.first_at)));
         rule.penalty_time - beyond.fold(Duration::ZERO, |sum, beyond| sum + beyond)
     }
+
+    /// Episodes begun, over all keys.
+    pub(crate) fn penalties(&self, limit: LimitIndex) -> u64 {
+        self.rules[usize::from(limit.0)].episodes
+    }
+
+    /// The longest episode of all keys, where one that runs on is cut at `until`.
+    pub(crate) fn penalty_longest(&self, limit: LimitIndex, until: Time) -> Duration {
+        let rule = &self.rules[usize::from(limit.0)];
+        // A maximum: in whatever order.
+        let last = rule.penalties.values().map(|p| p.deadline.min(until).saturating_since(p.first_at));
+        last.fold(rule.longest_before, Duration::max)
+    }
 }
 
 impl Refusal {
@@ -214,6 +230,8 @@ impl Rule {
             penalties: FxHashMap::default(),
             latest_deadline: Time::ZERO,
             penalty_time: Duration::ZERO,
+            episodes: 0,
+            longest_before: Duration::ZERO,
         }
     }
 
@@ -254,6 +272,11 @@ impl Rule {
     fn punish(&mut self, call: Call, now: Time, penalty: Penalty) {
         let before = self.penalties.insert(self.key_of(call), penalty);
         let from = before.map_or(now, |before| before.deadline.max(now));
+        if from == now {
+            self.episodes += 1;
+            let over = before.map_or(Duration::ZERO, |before| before.deadline - before.first_at);
+            self.longest_before = self.longest_before.max(over);
+        }
         self.penalty_time += penalty.deadline - from;
         self.latest_deadline = self.latest_deadline.max(penalty.deadline);
     }

@@ -1,6 +1,6 @@
 //! The incidents and cases, with the numbers of their logs.
 
-use fake_telegram::api::{Forbidden, Garbage};
+use fake_telegram::api::{Forbidden, Garbage, LimitIndex};
 use fake_telegram::chat::{Action, Change, Lifecycle};
 use fake_telegram::fault::{Fault, FaultKind, Phase};
 use fake_telegram::units::Share;
@@ -28,16 +28,28 @@ fn t3_calls_inside_a_penalty_extend_it() {
     }
     let waits = [28, 29, 31, 35, 43].map(|t| retry_after(&client.send(s(t), GROUP)));
     assert_eq!(waits, [32, 64, 128, 256, 512].map(Some));
-    // 15 s after the first refusal, 512 s on: 527 s.
-    assert_eq!(
-        client.model.penalty_time(fake_telegram::api::LimitIndex(2), s(9_999)),
-        Duration::from_secs(527)
-    );
-    assert_eq!(
-        client.model.penalty_time(fake_telegram::api::LimitIndex(2), s(128)),
-        Duration::from_secs(100)
-    );
+    // 15 s after the first refusal, 512 s on: 527 s. One penalty, however often it was lengthened.
+    let group = LimitIndex(2);
+    for (until, length) in [(s(9_999), 527), (s(128), 100)] {
+        let length = Duration::from_secs(length);
+        assert_eq!(client.model.penalty_time(group, until), length);
+        assert_eq!(client.model.penalty_longest(group, until), length);
+    }
+    assert_eq!(client.model.penalties(group), 1);
     assert!(is_delivered(&client.send(s(28 + 527), GROUP)));
+
+    // Another group's are others: these overlap with each other, and the longest is still the first.
+    for (at, chat) in [(1_000, GROUP + 1), (1_010, GROUP + 2)] {
+        while is_delivered(&client.send(s(at), chat)) {}
+    }
+    assert_eq!(client.model.penalties(group), 3);
+    assert_eq!(client.model.penalty_time(group, s(1_060)), Duration::from_secs(527 + 60 + 50));
+    assert_eq!(client.model.penalty_longest(group, s(1_060)), Duration::from_secs(527));
+    let token = LimitIndex(0);
+    assert_eq!(
+        (client.model.penalties(token), client.model.penalty_longest(token, s(1_060))),
+        (0, Duration::ZERO)
+    );
 }
 
 #[test]

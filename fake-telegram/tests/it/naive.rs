@@ -19,6 +19,8 @@ struct Naive {
     taken: BTreeMap<Of, Vec<i128>>,
     buckets: BTreeMap<Of, (i128, i128)>,
     penalties: BTreeMap<Of, Pause>,
+    /// Each first refusal and the deadline that it led to in the end.
+    episodes: BTreeMap<Of, Vec<(i128, i128)>>,
 }
 
 #[derive(Clone, Copy)]
@@ -156,8 +158,23 @@ impl Naive {
                 Pause { deadline: now + n, set: now, first: now, n, level }
             }
         };
+        let episodes = self.episodes.entry(key).or_default();
+        match last {
+            Some(last) if now < last.deadline => {
+                *episodes.last_mut().expect("it began") = (last.first, next.deadline)
+            }
+            _ => episodes.push((now, next.deadline)),
+        }
         self.penalties.insert(key, next);
         next.deadline - now
+    }
+
+    /// Of a limit's penalties: how many, how long in all, how long the longest; cut at `until`.
+    fn sums(&self, limit: usize, until: Time) -> (u64, i128, i128) {
+        let until = i128::from(until.as_micros());
+        let all = self.episodes.iter().filter(|(key, _)| key.0 == limit).flat_map(|(_, episodes)| episodes);
+        let lengths: Vec<i128> = all.map(|&(first, deadline)| deadline.min(until) - first).collect();
+        (lengths.len() as u64, lengths.iter().sum(), lengths.iter().copied().max().unwrap_or(0))
     }
 }
 
@@ -264,6 +281,14 @@ fn agree(profile: &Profile, calls: &[(Duration, Request)]) -> Result<(), TestCas
             _ => None,
         };
         prop_assert_eq!((decision.in_penalty, refused), expected, "at {}", now);
+    }
+    for until in [now, now + Duration::from_secs(10), now + Duration::from_hours(9)] {
+        for i in 0..profile.limits.len() {
+            let limit = LimitIndex(i as u8);
+            let time = i128::from(model.penalty_time(limit, until).as_micros());
+            let longest = i128::from(model.penalty_longest(limit, until).as_micros());
+            prop_assert_eq!((model.penalties(limit), time, longest), naive.sums(i, until), "until {}", until);
+        }
     }
     Ok(())
 }
