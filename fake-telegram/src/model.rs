@@ -191,8 +191,8 @@ impl Model {
         self.budgets.penalties(limit)
     }
 
-    /// The longest that a penalty of the limit ran for one key, from the first refusal to the deadline; one that runs on
-    /// is cut at `until`, which is no earlier than the last call. Zero if there was none.
+    /// The longest that a penalty of the limit ran for one key, from the first refusal to the deadline; one that runs
+    /// on is cut at `until`, which is no earlier than the last call. Zero if there was none.
     pub fn penalty_longest(&self, limit: LimitIndex, until: Time) -> Duration {
         self.budgets.penalty_longest(limit, until)
     }

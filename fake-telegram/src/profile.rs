@@ -1,6 +1,6 @@
 //! Named sets of server rules. Profiles differ in data only.
 //!
-//! All but `market` are Telegrams. Nobody outside Telegram knows most of these numbers; each can be overridden ([`ServerSettings`]).
+//! Nobody outside Telegram (or the market) knows most of these numbers; each can be overridden ([`ServerSettings`]).
 
 mod resolve;
 mod settings;
@@ -85,8 +85,8 @@ impl Profile {
     /// A Steam-like market (incident T9; field notes of its users, nothing is published): about 20 requests a minute,
     /// whatever they ask, then 429 and several minutes of ban. Its 429 says nothing about the wait.
     ///
-    /// Invented: that the window slides, and the rules of [`PenaltyRule::EARLY_RETRY`] for what follows, by which a call
-    /// inside the ban lengthens it. "Several minutes" are 5, for as long as its clients sleep after a 429.
+    /// Invented: that the window slides, and the rules of [`PenaltyRule::EARLY_RETRY`] for what follows, by which a
+    /// call inside the ban lengthens it. "Several minutes" are 5, for as long as its clients sleep after a 429.
     pub fn market() -> Self {
         let PenaltyRule::EarlyRetry { grace, cap, halve_every, .. } = PenaltyRule::EARLY_RETRY else {
             unreachable!("a rule is its own kind");
