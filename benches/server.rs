@@ -79,7 +79,8 @@ impl Client {
             self.now += self.pace;
             let draw = draw(1, self.calls, 0);
             let chat = ChatIndex((draw >> 32) as u32 % CHATS);
-            let request = Request { token: TokenIndex(0), chat, method: Method::SendMessage };
+            let (token, method) = (TokenIndex(0), Method::SendMessage);
+            let request = Request { token, chat, method, idempotency: None };
             self.model.handle(self.now, CallId(self.calls as u32), request, Draws { fault: draw as u32 });
             while let Some(decision) = self.model.poll() {
                 match black_box(decision).truth {

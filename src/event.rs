@@ -133,6 +133,7 @@ fn decision_word(decision: &Decision) -> u64 {
         Truth::Dead => 2 << 40,
         Truth::Unknown => 3 << 40,
         Truth::Nothing => 4 << 40,
+        Truth::Replayed => 5 << 40,
     };
     truth ^ answer_word(decision.answer).rotate_left(48) ^ u64::from(decision.in_penalty)
 }
@@ -149,6 +150,7 @@ fn answer_word(answer: Answer) -> u64 {
         Answer::Garbage(garbage) => (5, garbage as u32),
         Answer::ConnectionLost => (6, 0),
         Answer::TimedOut => (7, 0),
+        Answer::Nothing => (10, 0),
     };
     kind << 32 | u64::from(value)
 }
@@ -167,9 +169,11 @@ mod tests {
             Answer::TooManyRequests { hint: RetryHint::Date(1) },
             Answer::TooManyRequests { hint: RetryHint::Absent },
             Answer::ChatNotFound,
+            Answer::Nothing,
             Answer::ServerError { status: 502 },
             Answer::Garbage(Garbage::Html),
             Answer::Garbage(Garbage::Empty),
+            Answer::Garbage(Garbage::CutList),
             Answer::ConnectionLost,
             Answer::TimedOut,
         ];

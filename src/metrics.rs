@@ -167,7 +167,7 @@ impl Observer for Metrics {
                     }
                     Truth::Dead => self.spent_on_dead += u64::from(decision.taken),
                     Truth::Delivered => self.deliveries += 1,
-                    Truth::Unknown | Truth::Nothing => {}
+                    Truth::Replayed | Truth::Unknown | Truth::Nothing => {}
                 }
             }
             Event::Sample { level } => {

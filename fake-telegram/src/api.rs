@@ -36,7 +36,7 @@ pub enum ChatKind {
     Channel,
 }
 
-/// A Bot API method, as far as limits tell methods apart.
+/// A method, as far as limits tell methods apart: those of the Bot API that send, and two of a market that ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Method {
@@ -46,6 +46,10 @@ pub enum Method {
     SendPhoto,
     /// Edits a text: a third chain.
     EditMessageText,
+    /// Searches for what is on offer (a Steam-like market: incident T9). A [question](Method::is_question).
+    Search,
+    /// Asks for the price of an item. A [question](Method::is_question).
+    GetPrice,
 }
 
 /// One call.
@@ -57,6 +61,9 @@ pub struct Request {
     pub chat: ChatIndex,
     /// What for.
     pub method: Method,
+    /// The client's key: calls of one token with the same key are one call, to a server that knows such keys
+    /// ([`Profile::idempotency_keys`](crate::profile::Profile::idempotency_keys)). Telegram does not.
+    pub idempotency: Option<u32>,
 }
 
 /// The randomness of one call, drawn by its caller from (purpose, message, attempt), so that it is the same under
@@ -70,11 +77,13 @@ pub struct Draws {
 /// What the client gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Answer {
-    /// 200 with a message and its id.
+    /// 200 with a message and its id; to a question, with what there is to tell.
     Message {
         /// The id in its chat, from 1.
         message_id: u32,
     },
+    /// 200 with an empty list: what a question gets of which there is nothing to tell (incident S14).
+    Nothing,
     /// 429.
     TooManyRequests {
         /// What it says about the wait.
@@ -121,13 +130,18 @@ pub enum Garbage {
     Truncated,
     /// `ok: true` and a result without `message_id`.
     NoMessageId,
+    /// `ok: true` and a list that ends, without a word, after its first 20 entries (incident T7). As the answer to a
+    /// question it looks perfect; to a send it is a result of the wrong shape.
+    CutList,
 }
 
 /// What really happened to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Truth {
-    /// The message is in the chat.
+    /// The message is in the chat; or whoever asked a question has its answer.
     Delivered,
+    /// Delivered before under the same key: nothing happened.
+    Replayed,
     /// A limit refused it: nothing happened.
     Refused {
         /// The limit; of several the one with the longest wait.
@@ -160,11 +174,24 @@ pub struct Decision {
     pub taken: u32,
 }
 
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::SendMessage, Self::SendPhoto, Self::EditMessageText, Self::Search, Self::GetPrice];
+
+    /// Whether it asks instead of sending: its chat is what it asks about, and the answer may be
+    /// [nothing](Answer::Nothing).
+    #[inline]
+    pub const fn is_question(self) -> bool {
+        matches!(self, Self::Search | Self::GetPrice)
+    }
+}
+
 impl Answer {
     /// The HTTP status, or `None` where no answer came.
     pub const fn status(self) -> Option<u16> {
         Some(match self {
-            Self::Message { .. } | Self::Garbage(_) => 200,
+            Self::Message { .. } | Self::Nothing | Self::Garbage(_) => 200,
             Self::TooManyRequests { .. } => 429,
             Self::Forbidden(_) => 403,
             Self::ChatNotFound => 400,
@@ -197,6 +224,7 @@ impl Answer {
             Self::Message { message_id } => {
                 format!(r#"{{"ok":true,"result":{{"message_id":{message_id}}}}}"#)
             }
+            Self::Nothing => r#"{"ok":true,"result":[]}"#.to_owned(),
             Self::TooManyRequests { hint: RetryHint::Seconds(seconds) } => format!(
                 r#"{{"ok":false,"error_code":429,"description":"Too Many Requests: retry after {seconds}","parameters":{{"retry_after":{seconds}}}}}"#
             ),
@@ -211,10 +239,17 @@ impl Answer {
             Self::Garbage(Garbage::Html) => HTML_502.to_owned(),
             Self::Garbage(Garbage::Truncated) => r#"{"ok":true,"result":{"mess"#.to_owned(),
             Self::Garbage(Garbage::NoMessageId) => r#"{"ok":true,"result":{}}"#.to_owned(),
+            Self::Garbage(Garbage::CutList) => {
+                let entries: Vec<String> = (1..=CUT_LIST_LEN).map(|id| format!(r#"{{"id":{id}}}"#)).collect();
+                format!(r#"{{"ok":true,"result":[{}]}}"#, entries.join(","))
+            }
             Self::Garbage(Garbage::Empty) | Self::ConnectionLost | Self::TimedOut => String::new(),
         }
     }
 }
+
+/// How long a [cut list](Garbage::CutList) is (incident T7).
+const CUT_LIST_LEN: usize = 20;
 
 fn error(code: u16, description: impl fmt::Display) -> String {
     format!(r#"{{"ok":false,"error_code":{code},"description":"{description}"}}"#)
@@ -256,6 +291,26 @@ mod tests {
             assert_eq!(answer.retry_after_header(), hint.header());
         }
         assert_eq!(Answer::ChatNotFound.retry_after_header(), None);
+    }
+
+    #[test]
+    fn a_cut_list_is_sound_and_has_twenty_entries() {
+        let answer = Answer::Garbage(Garbage::CutList);
+        assert_eq!(answer.status(), Some(200));
+        assert!(answer.body().starts_with(r#"{"ok":true,"result":[{"id":1},{"id":2},"#));
+        let body: serde_json::Value = serde_json::from_str(&answer.body()).expect("JSON");
+        assert_eq!(body["ok"], true);
+        assert_eq!(body["result"].as_array().map(Vec::len), Some(20));
+    }
+
+    /// As TOML writes them; two of them ask (incident T9).
+    #[test]
+    fn two_methods_ask_and_three_send() {
+        let names = Method::ALL.map(|method| serde_json::to_value(method).expect("a name"));
+        assert_eq!(names, ["sendMessage", "sendPhoto", "editMessageText", "search", "getPrice"]);
+        assert_eq!(Method::ALL.map(Method::is_question), [false, false, false, true, true]);
+        assert_eq!(Answer::Nothing.status(), Some(200));
+        assert_eq!(Answer::Nothing.body(), r#"{"ok":true,"result":[]}"#);
     }
 
     #[test]

@@ -3,13 +3,15 @@
 //! Chats die and come back in three ways: some are dead from the start, some by schedule, and some as time goes by
 //! (churn). All of it is a pure function of the key, the chat and the time, evaluated when somebody looks.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{ChatIndex, ChatKind, Forbidden};
 use crate::draw::{draw, exponential, hits};
 use crate::time::{Duration, Time};
-use crate::units::Share;
+use crate::units::{Count, Share};
 
 /// Who is dead, and when. The default: nobody, ever.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +22,9 @@ pub struct Lifecycle {
     /// The share of chats that the server does not know, ever: whoever writes to them has their ids from elsewhere, or
     /// they are gone without a trace. Drawn for each chat.
     pub unknown: Share,
+    /// The share of chats of which there is nothing to tell, ever: a [question](crate::api::Method::is_question) about
+    /// them is answered with nothing. Drawn for each chat.
+    pub empty: Share,
     /// How long a chat lives, on average; exponentially distributed. For ever if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_life: Option<Duration>,
@@ -40,12 +45,25 @@ pub struct Change {
     /// What happens to them.
     pub action: Action,
     /// The share of all chats that it happens to, drawn for each chat and change; everybody if neither this nor
-    /// `chats` is given, and both add up.
+    /// `chats` nor `range` is given, and all of them add up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
     /// The chats that it happens to, by index; unknown ones are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chats: Vec<u32>,
+    /// A range of chats that it happens to, as the chats of one workload are; unknown ones are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<ChatRange>,
+}
+
+/// Chats whose indices follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChatRange {
+    /// The index of the first.
+    pub first: u32,
+    /// How many.
+    pub count: Count,
 }
 
 /// What happens to a chat.
@@ -141,6 +159,21 @@ impl Chats {
         self.look(chat, now)?.1
     }
 
+    /// Whether there is nothing to tell of the chat: what a question about it is answered. Drawn whenever somebody
+    /// asks.
+    pub fn has_nothing_to_tell(&self, chat: ChatIndex) -> bool {
+        hits(self.lifecycle.empty, draw(self.key, EMPTY, chat.0.into()))
+    }
+
+    /// The user of the chat (of a group or channel: whoever can let the bot in again) writes to the bot: if it was
+    /// blocked or kicked, the chat can receive from `now` on, and lives anew. An account that is gone cannot write, nor
+    /// can a chat that is unknown. Time only goes forward.
+    pub fn wrote(&mut self, chat: ChatIndex, now: Time) {
+        if let Some((_, Some(Forbidden::Blocked | Forbidden::Kicked))) = self.look(chat, now) {
+            self.change(chat.0, Action::Revive, now);
+        }
+    }
+
     /// A known chat's kind and state at `now`.
     #[inline(always)]
     pub(crate) fn look(&mut self, chat: ChatIndex, now: Time) -> Option<(ChatKind, Option<Forbidden>)> {
@@ -168,14 +201,16 @@ impl Chats {
                 self.next_at = Some(at);
                 return;
             }
-            let Change { action, share, .. } = *change;
+            let Change { action, share, range, .. } = *change;
             let chats = change.chats.clone();
+            let everybody = share.is_none() && chats.is_empty() && range.is_none();
             let number = self.done as u64;
             self.done += 1;
-            let share = share.or_else(|| chats.is_empty().then_some(Share::ALL)).unwrap_or_default();
+            let share = if everybody { Share::ALL } else { share.unwrap_or_default() };
+            let range = range.map_or(0..0, |range| range.within(self.cells.len()));
             let of_share = |chat: &u32| hits(share, draw(self.key ^ CHANGE, number, (*chat).into()));
             let drawn: Vec<u32> = (0..self.cells.len() as u32).filter(of_share).collect();
-            for chat in chats.into_iter().chain(drawn) {
+            for chat in chats.into_iter().chain(range).chain(drawn) {
                 if (chat as usize) < self.cells.len() {
                     // What the chat did by itself before `at` no longer matters.
                     self.change(chat, action, at);
@@ -185,8 +220,8 @@ impl Chats {
         self.next_at = None;
     }
 
-    #[cold]
     /// Lets a chat's own deaths and returns up to `now` happen.
+    #[cold]
     fn catch_up(&mut self, chat: u32, now: Time) {
         while let Some(&turn) = self.turns.get(chat as usize).filter(|&&turn| turn <= now) {
             let dead = self.is_dead(chat);
@@ -224,6 +259,14 @@ impl Chats {
     }
 }
 
+impl ChatRange {
+    /// Those of its indices that `count` chats have.
+    fn within(self, count: usize) -> Range<u32> {
+        let end = u64::from(self.first).saturating_add(self.count.0).min(count as u64);
+        self.first..end as u32
+    }
+}
+
 /// How a chat of `kind` is lost: users block the bot or go, groups and channels kick it.
 const fn lost(kind: ChatKind, private: Forbidden) -> Forbidden {
     match kind {
@@ -235,6 +278,7 @@ const fn lost(kind: ChatKind, private: Forbidden) -> Forbidden {
 // Purposes of draws under a chat's key, any numbers.
 const DEAD: u64 = 0xDEAD;
 const UNKNOWN: u64 = 0x0400;
+const EMPTY: u64 = 0x0200;
 const CHANGE: u64 = 0xC4A9_6E00;
 const CHURN: u64 = 0xC4C4_0000_0000;
 
@@ -264,7 +308,7 @@ mod tests {
 
     #[test]
     fn an_unknown_chat_stays_unknown_whatever_happens_to_the_others() {
-        let revive = Change { at: DAY, action: Action::Revive, share: None, chats: vec![] };
+        let revive = Change { at: DAY, action: Action::Revive, share: None, chats: vec![], range: None };
         let lifecycle = Lifecycle {
             unknown: Share::from_ppm(100_000),
             mean_life: Some(DAY),
@@ -284,12 +328,35 @@ mod tests {
     }
 
     #[test]
+    fn the_share_that_has_nothing_to_tell_is_drawn_for_each_chat() {
+        let share = |ppm| Lifecycle {
+            empty: Share::from_ppm(ppm),
+            dead: Share::from_ppm(300_000),
+            ..Lifecycle::default()
+        };
+        let nothing = |ppm| {
+            let mut chats = Chats::new(5, share(ppm));
+            chats.add(ChatKind::Private, 10_000);
+            let empty = (0..10_000).map(ChatIndex).filter(|&chat| chats.has_nothing_to_tell(chat));
+            let empty = empty.collect::<Vec<_>>();
+            let dead = empty.iter().filter(|&&chat| chats.dead(chat, Time::ZERO).is_some()).count();
+            (empty.len(), dead)
+        };
+        // 3,000 expected, standard deviation 46; of those 900 dead, as of all: the draws are independent.
+        let (empty, dead) = nothing(300_000);
+        assert!((2_770..=3_230).contains(&empty) && (770..=1_030).contains(&dead), "{empty}, {dead}");
+        assert_eq!(nothing(0).0, 0);
+        assert_eq!(nothing(1_000_000).0, 10_000);
+    }
+
+    #[test]
     fn a_schedule_is_followed_whenever_somebody_looks() {
         let change = |at, action, chats: &[u32], share| Change {
             at: Duration::from_secs(at),
             action,
             share,
             chats: chats.to_vec(),
+            range: None,
         };
         let schedule = vec![
             change(20, Action::Revive, &[0], None),
@@ -305,6 +372,86 @@ mod tests {
         assert_eq!(states(10), [gone, gone, None, None]);
         assert_eq!(states(25), [None, gone, None, None]);
         assert_eq!(states(30), [blocked, blocked, blocked, Some(Forbidden::Kicked)]);
+    }
+
+    #[test]
+    fn a_range_adds_up_with_lists_and_shares() {
+        let dead = |change: &str| {
+            let change: Change =
+                toml::from_str(&format!("at = \"0s\"\naction = \"die\"\n{change}")).expect(change);
+            let mut chats = Chats::new(1, Lifecycle { schedule: vec![change], ..Lifecycle::default() });
+            chats.add(ChatKind::Private, 2_000);
+            (0..2_000).filter(|&chat| chats.dead(ChatIndex(chat), Time::ZERO).is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(dead("range = { first = 0, count = 1000 }"), (0..1_000).collect::<Vec<_>>());
+        assert_eq!(dead("range = { first = 3, count = 2 }\nchats = [0, 4, 7]"), [0, 3, 4, 7]);
+        assert_eq!(dead("range = { first = 1999, count = \"1k\" }"), [1_999]);
+        for nobody in ["first = 0, count = 0", "first = 2000, count = 1", "first = 4294967295, count = 9"] {
+            assert!(dead(&format!("range = {{ {nobody} }}")).is_empty());
+        }
+        assert_eq!(dead(""), (0..2_000).collect::<Vec<_>>());
+        // Half of the other 1,000: standard deviation 16.
+        let both = dead("range = { first = 500, count = 1000 }\nshare = \"50%\"");
+        assert!((500..1_500).all(|chat| both.contains(&chat)));
+        assert!((1_420..=1_580).contains(&both.len()));
+    }
+
+    /// T6: a user may unblock and write again.
+    #[test]
+    fn who_writes_again_can_be_written_to_again_unless_the_account_is_gone() {
+        let change = |at, action, chats: &[u32]| Change {
+            at: Duration::from_secs(at),
+            action,
+            share: None,
+            chats: chats.to_vec(),
+            range: None,
+        };
+        let schedule = vec![
+            change(10, Action::Die, &[0, 2]),
+            change(10, Action::Deactivate, &[1]),
+            change(30, Action::Die, &[0]),
+        ];
+        let mut chats = Chats::new(1, Lifecycle { schedule: schedule.clone(), ..Lifecycle::default() });
+        chats.add(ChatKind::Private, 2);
+        chats.add(ChatKind::Group, 1);
+        let (blocked, gone, kicked) =
+            (Some(Forbidden::Blocked), Some(Forbidden::Deactivated), Some(Forbidden::Kicked));
+        let states = |chats: &mut Chats, t| [0, 1, 2].map(|i| chats.dead(ChatIndex(i), Time::from_secs(t)));
+        let write = |chats: &mut Chats, t| {
+            (0..4).for_each(|chat| chats.wrote(ChatIndex(chat), Time::from_secs(t)));
+        };
+        // Who is alive, or beyond the declared chats, changes nothing by writing.
+        write(&mut chats, 9);
+        assert_eq!(states(&mut chats, 9), [None; 3]);
+        assert_eq!(states(&mut chats, 19), [blocked, gone, kicked]);
+        write(&mut chats, 20);
+        assert_eq!(states(&mut chats, 20), [None, gone, None]);
+        assert_eq!(states(&mut chats, 30), [blocked, gone, None], "what is scheduled happens");
+
+        let mut chats = Chats::new(1, Lifecycle { unknown: Share::ALL, schedule, ..Lifecycle::default() });
+        chats.add(ChatKind::Private, 1);
+        chats.wrote(ChatIndex(0), Time::from_secs(20));
+        assert_eq!(chats.look(ChatIndex(0), Time::from_secs(20)), None);
+    }
+
+    /// After they wrote, chats live as long as new ones.
+    #[test]
+    fn a_chat_that_wrote_lives_anew() {
+        let lifecycle = Lifecycle {
+            dead: Share::ALL,
+            mean_life: Some(DAY * 30),
+            mean_absence: Some(DAY * 10_000),
+            ..Lifecycle::default()
+        };
+        let mut chats = Chats::new(11, lifecycle);
+        chats.add(ChatKind::Private, 10_000);
+        let at = |days| Time::ZERO + DAY * days;
+        for chat in (0..10_000).map(ChatIndex) {
+            chats.wrote(chat, at(5));
+        }
+        assert_eq!(dead(&mut chats, at(5)), 0);
+        // The chain of the test below: 1 / (1 + 30 / 10,000) x (1 - exp(-1.003)) = 63.13%. Standard deviation 48.
+        assert!((6_073..=6_553).contains(&dead(&mut chats, at(35))));
     }
 
     /// Alive share of a two-state chain: at rest `life / (life + absence)`.
@@ -325,7 +472,6 @@ mod tests {
     fn the_state_does_not_depend_on_when_somebody_looked() {
         let lifecycle = Lifecycle {
             dead: Share::from_ppm(100_000),
-            unknown: Share::default(),
             mean_life: Some(DAY),
             mean_absence: Some(DAY),
             schedule: vec![Change {
@@ -333,7 +479,9 @@ mod tests {
                 action: Action::Revive,
                 share: Some(Share::from_ppm(500_000)),
                 chats: Vec::new(),
+                range: None,
             }],
+            ..Lifecycle::default()
         };
         let chats = || {
             let mut chats = Chats::new(3, lifecycle.clone());

@@ -57,6 +57,8 @@ pub enum FaultKind {
     Truncated,
     /// 200 with `ok: true` and a result without `message_id`.
     NoMessageId,
+    /// 200 with a list that is cut after its first 20 entries (T7).
+    CutList,
     /// 200 with a perfect answer to a message that is never delivered; never `after`.
     Phantom,
 }
@@ -180,6 +182,7 @@ impl FaultKind {
             Self::Empty => Answer::Garbage(Garbage::Empty),
             Self::Truncated => Answer::Garbage(Garbage::Truncated),
             Self::NoMessageId => Answer::Garbage(Garbage::NoMessageId),
+            Self::CutList => Answer::Garbage(Garbage::CutList),
             Self::Phantom => Answer::Message { message_id },
         }
     }

@@ -3,6 +3,7 @@
 //! A call must fit all limits that apply to it; it is checked against all, then taken from all (`budgets`).
 
 mod budgets;
+mod cells;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,8 +42,12 @@ pub struct Limit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Key {
+    /// Nobody: one budget for everything, whatever the token (a limit by address or account).
+    Host,
     /// Each token.
     Token,
+    /// Each method of a token (incident T9: limits that hang on a path).
+    Method,
     /// Each chat, for each token (two bots in one chat do not share a budget: `telegram.md` 5.6).
     Chat,
 }

@@ -1,17 +1,19 @@
 //! The server: calls go in, decisions come out.
 //!
 //! [`Model::handle`] takes a call, [`Model::advance`] lets held calls go on when [`Model::next_timeout`] says so, and
-//! [`Model::poll`] hands out what was decided, in order. A call is weighed in this order: fault before, chat unknown,
-//! chat dead (locally known), limits, chat dead (found out upstream), fault after.
+//! [`Model::poll`] hands out what was decided, in order. A call is weighed in this order: fault before, delivered
+//! before, chat unknown, chat dead (locally known), limits, chat dead (found out upstream), fault after.
 //!
 //! What every call passes through is inlined by force, here and in `limits` and `chat`: measured, it saves 60-70
 //! instructions of about 400 a call.
 
 mod holds;
+mod replays;
 
 use std::collections::VecDeque;
 
 use self::holds::{Holds, Open};
+use self::replays::Replays;
 use crate::api::{
     Answer, CallId, ChatIndex, ChatKind, Decision, Draws, Forbidden, LimitIndex, Request, TokenIndex, Truth,
 };
@@ -31,7 +33,7 @@ use crate::time::{Duration, Time};
 ///
 /// let chats = Chats::of(ChatKind::Private, 1);
 /// let mut model = Model::new(&Profile::telegram(), Faults::default(), chats, 1);
-/// let request = Request { token: TokenIndex(0), chat: ChatIndex(0), method: Method::SendMessage };
+/// let request = Request { token: TokenIndex(0), chat: ChatIndex(0), method: Method::SendMessage, idempotency: None };
 /// for call in 0..6 {
 ///     model.handle(Time::ZERO, CallId(call), request, Draws { fault: 0 });
 /// }
@@ -47,6 +49,7 @@ pub struct Model {
     faults: Faults,
     chats: Chats,
     holds: Holds,
+    replays: Replays,
     remote_403_costs: bool,
     local_403_costs: bool,
     retry_hint: HintRule,
@@ -69,6 +72,7 @@ impl Model {
             faults,
             chats,
             holds: Holds::new(profile.hold),
+            replays: Replays::new(profile.idempotency_keys),
             remote_403_costs: profile.remote_403_costs,
             local_403_costs: profile.local_403_costs,
             retry_hint: profile.retry_hint,
@@ -95,6 +99,9 @@ impl Model {
         if let Some(hit) = hit.filter(|hit| hit.phase == Phase::Before) {
             let answer = hit.kind.answer(self.next_message_id());
             return self.ready.push_back(open.decision(now, answer, Truth::Nothing, 0));
+        }
+        if let Some(answer) = self.replays.answer(request) {
+            return self.decide(open, now, answer, Truth::Replayed, 0);
         }
         let Some((_, dead)) = known else {
             return self.decide(open, now, Answer::ChatNotFound, Truth::Unknown, 0);
@@ -139,6 +146,18 @@ impl Model {
         self.chats.look(chat, now).is_some_and(|(_, dead)| dead.is_none())
     }
 
+    /// The user of the chat writes to the bot: if it was blocked or kicked, the chat can receive from now on
+    /// ([`Chats::wrote`]).
+    ///
+    /// Held calls that are due by `now` go first.
+    ///
+    /// # Panics
+    /// If time runs backward.
+    pub fn wrote(&mut self, chat: ChatIndex, now: Time) {
+        self.advance(now);
+        self.chats.wrote(chat, now);
+    }
+
     /// What kind of chat it is, or was taken for; `None` beyond the declared chats.
     pub fn chat_kind(&self, chat: ChatIndex) -> Option<ChatKind> {
         self.chats.kind(chat)
@@ -166,6 +185,18 @@ impl Model {
         self.budgets.penalty_time(limit, until)
     }
 
+    /// How often a penalty of the limit began, over all its keys: calls that a running one refuses lengthen it or not,
+    /// and begin nothing.
+    pub fn penalties(&self, limit: LimitIndex) -> u64 {
+        self.budgets.penalties(limit)
+    }
+
+    /// The longest that a penalty of the limit ran for one key, from the first refusal to the deadline; one that runs
+    /// on is cut at `until`, which is no earlier than the last call. Zero if there was none.
+    pub fn penalty_longest(&self, limit: LimitIndex, until: Time) -> Duration {
+        self.budgets.penalty_longest(limit, until)
+    }
+
     fn costs(&self, why: Forbidden) -> bool {
         match why {
             Forbidden::Blocked | Forbidden::Deactivated => self.remote_403_costs,
@@ -178,6 +209,11 @@ impl Model {
     fn wake(&mut self, at: Time) {
         let (chain, mut queue) = self.holds.wake();
         while let Some(mut head) = queue.pop_front() {
+            // What stood before it may have been the same.
+            if let Some(answer) = self.replays.answer(head.request) {
+                self.decide(head, at, answer, Truth::Replayed, 0);
+                continue;
+            }
             let (kind, dead) = self.chats.look(head.request.chat, at).expect("chats do not vanish");
             let budget = of(head.request, kind);
             if let Some(why) = dead.filter(|&why| !self.costs(why)) {
@@ -210,13 +246,17 @@ impl Model {
     #[inline(always)]
     fn accept(&mut self, open: Open, at: Time, dead: Option<Forbidden>) {
         let taken = self.budgets.taken();
-        match dead {
-            Some(why) => self.decide(open, at, Answer::Forbidden(why), Truth::Dead, taken),
-            None => {
-                let message_id = self.next_message_id();
-                self.decide(open, at, Answer::Message { message_id }, Truth::Delivered, taken);
-            }
+        if let Some(why) = dead {
+            return self.decide(open, at, Answer::Forbidden(why), Truth::Dead, taken);
         }
+        let Request { chat, method, .. } = open.request;
+        let answer = if method.is_question() && self.chats.has_nothing_to_tell(chat) {
+            Answer::Nothing
+        } else {
+            Answer::Message { message_id: self.next_message_id() }
+        };
+        self.replays.remember(open.request, answer);
+        self.decide(open, at, answer, Truth::Delivered, taken);
     }
 
     /// A call that is tried for the first time is refused.

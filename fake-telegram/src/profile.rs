@@ -1,6 +1,6 @@
 //! Named sets of server rules. Profiles differ in data only.
 //!
-//! Nobody outside Telegram knows most of these numbers; each can be overridden ([`ServerSettings`]).
+//! Nobody outside Telegram (or the market) knows most of these numbers; each can be overridden ([`ServerSettings`]).
 
 mod resolve;
 mod settings;
@@ -30,6 +30,9 @@ pub struct Profile {
     pub local_403_costs: bool,
     /// What a 429 says about the wait. Telegram says it exactly (incident T2); other APIs do not (T8).
     pub retry_hint: HintRule,
+    /// Whether a call that repeats the key of a delivered one is answered as that was, and does nothing (incident S13).
+    /// Telegram has no such thing.
+    pub idempotency_keys: bool,
 }
 
 /// Holding calls open (`telegram.md` 3.1, read from td `NetQueryDelayer.cpp`).
@@ -47,9 +50,10 @@ pub struct Hold {
 
 impl Profile {
     /// All profiles, in the order in which people should meet them: name and one line.
-    pub const ALL: [(&str, &str); 3] = [
+    pub const ALL: [(&str, &str); 4] = [
         ("telegram", "three limits, early retries double the pause; the default"),
         ("telegram-observed", "what logs show: 8 s holds, fixed deadlines, re-offences double"),
+        ("market", "a Steam-like market: 20 calls a minute, then a ban of minutes of which nothing is said"),
         ("unlimited", "no limits: everything is delivered at once"),
     ];
 
@@ -58,6 +62,7 @@ impl Profile {
         match name {
             "telegram" => Some(Self::telegram()),
             "telegram-observed" => Some(Self::telegram_observed()),
+            "market" => Some(Self::market()),
             "unlimited" => Some(Self::unlimited()),
             _ => None,
         }
@@ -77,6 +82,29 @@ impl Profile {
         Self::of_telegram("telegram-observed", 20, PenaltyRule::REOFFENCE, Some(hold))
     }
 
+    /// A Steam-like market (incident T9; field notes of its users, nothing is published): about 20 requests a minute,
+    /// whatever they ask, then 429 and several minutes of ban. Its 429 says nothing about the wait.
+    ///
+    /// Invented: that the window slides, and the rules of [`PenaltyRule::EARLY_RETRY`] for what follows, by which a
+    /// call inside the ban lengthens it. "Several minutes" are 5, for as long as its clients sleep after a 429.
+    pub fn market() -> Self {
+        let PenaltyRule::EarlyRetry { grace, cap, halve_every, .. } = PenaltyRule::EARLY_RETRY else {
+            unreachable!("a rule is its own kind");
+        };
+        let minimum = Duration::from_mins(5);
+        let token = Limit {
+            name: "token".to_owned(),
+            key: Key::Token,
+            kinds: Vec::new(),
+            methods: Vec::new(),
+            algorithm: Algorithm::SlidingWindow { limit: 20, window: Duration::from_mins(1) },
+            cost: 1,
+            penalty: Some(PenaltyRule::EarlyRetry { grace, minimum, cap, halve_every }),
+        };
+        let name = "market".to_owned();
+        Self { name, limits: vec![token], retry_hint: HintRule::Absent, ..Self::unlimited() }
+    }
+
     /// No limits, no holds.
     pub fn unlimited() -> Self {
         Self {
@@ -86,6 +114,7 @@ impl Profile {
             remote_403_costs: true,
             local_403_costs: false,
             retry_hint: HintRule::Exact,
+            idempotency_keys: false,
         }
     }
 
@@ -116,6 +145,7 @@ impl Profile {
             remote_403_costs: true,
             local_403_costs: false,
             retry_hint: HintRule::Exact,
+            idempotency_keys: false,
         }
     }
 }

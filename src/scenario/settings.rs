@@ -82,6 +82,7 @@ impl Chats {
         Lifecycle {
             dead: self.dead,
             unknown: self.unknown,
+            empty: Share::default(),
             mean_life: self.mean_life,
             mean_absence: self.mean_absence,
             schedule: self.schedule.clone(),

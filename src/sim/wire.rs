@@ -117,7 +117,8 @@ impl Wire {
     pub(super) fn arrive(&mut self, now: Time, number: u32, sim: &Sim) {
         let slot = &self.calls[number as usize];
         let fault = draw(self.fault_key, slot.message.number.into(), slot.attempt.into()) as u32;
-        let request = Request { token: slot.token, chat: slot.message.chat, method: Method::SendMessage };
+        let (token, chat, method) = (slot.token, slot.message.chat, Method::SendMessage);
+        let request = Request { token, chat, method, idempotency: None };
         self.model.handle(now, CallId(number), request, Draws { fault });
         self.carry_back(sim);
         let slot = &mut self.calls[number as usize];

@@ -76,7 +76,9 @@ impl ProcessBucket {
                 }
                 Answer::Forbidden(_) => return env.give_up(message, GiveUp::ChatDead),
                 Answer::ChatNotFound => return env.give_up(message, GiveUp::Rejected),
-                Answer::Message { .. } | Answer::Garbage(_) => return env.settle(message, Belief::Delivered),
+                Answer::Message { .. } | Answer::Nothing | Answer::Garbage(_) => {
+                    return env.settle(message, Belief::Delivered);
+                }
                 Answer::ServerError { .. } | Answer::ConnectionLost | Answer::TimedOut => {
                     failed += 1;
                     if failed == self.attempts {

@@ -177,7 +177,7 @@ impl Scheduler {
     /// Only the right shape is a delivery.
     fn judge(&self, answer: Answer, now: Time, tries: u8) -> Verdict {
         match answer {
-            Answer::Message { .. } => Verdict::Delivered,
+            Answer::Message { .. } | Answer::Nothing => Verdict::Delivered,
             Answer::TooManyRequests { hint } => {
                 Verdict::Refused(now + hint.wait(now).unwrap_or(self.fallback) + self.margin)
             }

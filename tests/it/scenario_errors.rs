@@ -249,7 +249,7 @@ rate = "2/s""#), @r#"
 fn servers_that_cannot_be() {
     assert_snapshot!(and(r#"[server]
 profile = "telegramm""#), @r#"
-    x.toml:14: [server]: unknown profile `telegramm`; known are telegram, telegram-observed, unlimited; did you mean `telegram`?
+    x.toml:14: [server]: unknown profile `telegramm`; known are telegram, telegram-observed, market, unlimited; did you mean `telegram`?
     profile = "telegramm"
               ^^^^^^^^^^^
     "#);

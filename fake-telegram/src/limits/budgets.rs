@@ -4,6 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::cells::{ALL_KINDS, Cells, KINDS, Place, Slot, Slots};
 use super::{Algorithm, Key, LIMITS_MAX, Level, Limit};
 use crate::api::{ChatIndex, ChatKind, LimitIndex, Method, TokenIndex};
 use crate::bucket::{BucketState, TokenBucket};
@@ -32,7 +33,7 @@ pub(crate) struct Refusal {
 pub(crate) struct Budgets {
     rules: Vec<Rule>,
     /// For each kind and method, the limits that apply.
-    plans: [Vec<Place>; KINDS * METHODS],
+    plans: [Vec<Check>; KINDS * METHODS],
     cells: Cells,
     logs: Vec<SlidingLog>,
     /// The latest deadline of all penalties: from then on nobody looks for one.
@@ -46,13 +47,16 @@ pub(crate) struct Budgets {
 struct Rule {
     meter: Meter,
     algorithm: Algorithm,
-    key: Key,
-    /// Of the token's cells, or of the chat's cells *among the limits of its kind*.
-    slots: [u8; KINDS],
+    /// The [`part`] of a call that has a penalty of its own.
+    key: u64,
+    place: Place,
     penalty: Option<PenaltyRule>,
     penalties: FxHashMap<u64, Penalty>,
     latest_deadline: Time,
     penalty_time: Duration,
+    episodes: u64,
+    /// Of the episodes that a later one of the same key came after.
+    longest_before: Duration,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -65,10 +69,9 @@ enum Counter {
 /// A limit that applies to a kind and method: how it counts, and where it keeps the cell of a call. All that the
 /// common case needs, in one place.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Check {
     meter: Meter,
-    key: Key,
-    slot: u8,
+    slot: Slot,
     limit: u8,
 }
 
@@ -79,17 +82,6 @@ struct Meter {
     cost: u32,
 }
 
-/// One integer for each limit and key, 0 before its first use; grows on use.
-#[derive(Debug, Clone, Default)]
-struct Cells {
-    of_tokens: Vec<u64>,
-    token_slots: usize,
-    /// For each token, the cells of all chats.
-    of_chats: Vec<Vec<u64>>,
-    chat_slots: usize,
-    chats: usize,
-}
-
 impl Budgets {
     /// Full budgets for `chats` chats and `tokens` tokens (more come on use).
     ///
@@ -97,20 +89,18 @@ impl Budgets {
     /// If a limit is impossible ([`Limit::check`] says so first), or there are more than [`LIMITS_MAX`].
     pub(crate) fn new(limits: &[Limit], chats: usize, tokens: u16) -> Self {
         assert!(limits.len() <= LIMITS_MAX, "a profile has at most {LIMITS_MAX} limits");
-        let mut token_slots = 0;
-        let mut chat_slots = [0; KINDS];
-        let rules: Vec<Rule> =
-            limits.iter().map(|limit| Rule::new(limit, &mut token_slots, &mut chat_slots)).collect();
+        let mut slots = Slots::default();
+        let rules: Vec<Rule> = limits.iter().map(|limit| Rule::new(limit, &mut slots)).collect();
         let plans = std::array::from_fn(|plan| {
-            let (kind, method) = (ALL_KINDS[plan / METHODS], ALL_METHODS[plan % METHODS]);
+            let (kind, method) = (ALL_KINDS[plan / METHODS], Method::ALL[plan % METHODS]);
             let applying =
                 limits.iter().zip(&rules).enumerate().filter(|(_, (l, _))| l.applies(kind, method));
-            applying.map(|(i, (_, rule))| rule.place(i as u8, kind)).collect()
+            applying.map(|(i, (_, rule))| rule.check(i as u8, kind, method)).collect()
         });
         Self {
             rules,
             plans,
-            cells: Cells::new(chats, tokens.into(), token_slots.into(), chat_slots),
+            cells: Cells::new(chats, tokens.into(), slots),
             logs: Vec::new(),
             latest_deadline: Time::ZERO,
             token_wide: limits.iter().position(Limit::is_token_wide).map(|i| LimitIndex(i as u8)),
@@ -123,7 +113,7 @@ impl Budgets {
         now < self.latest_deadline
             && self.plans[plan(call)]
                 .iter()
-                .any(|&place| self.rules[usize::from(place.limit)].running(call, now).is_some())
+                .any(|check| self.rules[usize::from(check.limit)].running(call, now).is_some())
     }
 
     /// Takes from all limits that apply, or from none; `false` if one refuses. `in_penalty` is
@@ -134,25 +124,29 @@ impl Budgets {
             return false;
         }
         let Self { plans, cells, logs, .. } = self;
-        let places = &plans[plan(call)][..];
-        let cells = cells.of(call);
-        for place in places {
-            if !place.meter.fits(cells[place.key as usize][usize::from(place.slot)], logs, now) {
+        let checks = &plans[plan(call)][..];
+        let cells = cells.of(call.token, call.chat);
+        for check in checks {
+            let (shelf, number) = check.slot.index();
+            if !check.meter.fits(cells[shelf][number], logs, now) {
                 return false;
             }
         }
-        for place in places {
-            place.meter.take(&mut cells[place.key as usize][usize::from(place.slot)], logs, now);
+        for check in checks {
+            let (shelf, number) = check.slot.index();
+            check.meter.take(&mut cells[shelf][number], logs, now);
         }
         true
     }
 
     /// What the answer to a call that is refused says; nothing changes.
     pub(crate) fn refusal(&self, call: Call, now: Time) -> Refusal {
+        let Self { rules, plans, cells, logs, .. } = self;
         let mut longest = None;
-        for &place in &self.plans[plan(call)] {
-            if let Some((wait, _)) = self.refused_by(place, call, now) {
-                longest = Refusal::longer(longest, place, wait);
+        for check in &plans[plan(call)] {
+            let rule = &rules[usize::from(check.limit)];
+            if let Some((wait, _)) = rule.refused(check, cells, logs, call, now) {
+                longest = Refusal::longer(longest, check, wait);
             }
         }
         longest.expect("a refused call has a limit that refuses")
@@ -160,34 +154,19 @@ impl Budgets {
 
     /// As [`Budgets::refusal`], and the refusal is answered: each limit that refuses sets or lengthens its penalty.
     pub(crate) fn refuse(&mut self, call: Call, now: Time) -> Refusal {
+        let Self { rules, plans, cells, logs, latest_deadline, .. } = self;
         let mut longest = None;
-        for i in 0..self.plans[plan(call)].len() {
-            let place = self.plans[plan(call)][i];
-            if let Some((wait, penalty)) = self.refused_by(place, call, now) {
-                longest = Refusal::longer(longest, place, wait);
+        for check in &plans[plan(call)] {
+            let rule = &mut rules[usize::from(check.limit)];
+            if let Some((wait, penalty)) = rule.refused(check, cells, logs, call, now) {
+                longest = Refusal::longer(longest, check, wait);
                 if let Some(penalty) = penalty {
-                    self.rules[usize::from(place.limit)].punish(call, now, penalty);
-                    self.latest_deadline = self.latest_deadline.max(penalty.deadline);
+                    rule.punish(call, now, penalty);
+                    *latest_deadline = penalty.deadline.max(*latest_deadline);
                 }
             }
         }
         longest.expect("a refused call has a limit that refuses")
-    }
-
-    /// If the limit refuses, the wait that it answers and the penalty that its rule then gives.
-    fn refused_by(&self, place: Place, call: Call, now: Time) -> Option<(Duration, Option<Penalty>)> {
-        let rule = &self.rules[usize::from(place.limit)];
-        let wait = match rule.running(call, now) {
-            Some(penalty) => penalty.deadline - now,
-            None => place.meter.wait(self.cells.get(place, call), &self.logs, now),
-        };
-        if wait.is_zero() {
-            return None;
-        }
-        Some(rule.penalty.map_or((wait, None), |penalty| {
-            let penalty = penalty.refuse(rule.penalties.get(&rule.key_of(call)).copied(), now, wait);
-            (penalty.deadline - now, Some(penalty))
-        }))
     }
 
     /// What an accepted call takes from the token's budget: 0 if there is no token-wide limit.
@@ -200,9 +179,10 @@ impl Budgets {
     pub(crate) fn token_level(&self, token: TokenIndex, now: Time) -> Option<Level> {
         let limit = self.token_wide?.0;
         let rule = &self.rules[usize::from(limit)];
-        let place = rule.place(limit, ChatKind::Private);
-        let call = Call { token, chat: ChatIndex(0), kind: ChatKind::Private, method: Method::SendMessage };
-        Some(Level::of(&rule.algorithm, rule.meter.level_micro(self.cells.get(place, call), &self.logs, now)))
+        // Of any chat and method.
+        let slot = rule.place.slot(ChatKind::Private, Method::SendMessage);
+        let cell = self.cells.get(slot, token, ChatIndex(0));
+        Some(Level::of(&rule.algorithm, rule.meter.level_micro(cell, &self.logs, now)))
     }
 
     /// Time under penalty so far, over all keys, where penalties that run on are cut at `until`.
@@ -212,48 +192,73 @@ impl Budgets {
         let beyond = rule.penalties.values().map(|p| p.deadline.saturating_since(until.max(p.first_at)));
         rule.penalty_time - beyond.fold(Duration::ZERO, |sum, beyond| sum + beyond)
     }
+
+    /// Episodes begun, over all keys.
+    pub(crate) fn penalties(&self, limit: LimitIndex) -> u64 {
+        self.rules[usize::from(limit.0)].episodes
+    }
+
+    /// The longest episode of all keys, where one that runs on is cut at `until`.
+    pub(crate) fn penalty_longest(&self, limit: LimitIndex, until: Time) -> Duration {
+        let rule = &self.rules[usize::from(limit.0)];
+        // A maximum: in whatever order.
+        let last = rule.penalties.values().map(|p| p.deadline.min(until).saturating_since(p.first_at));
+        last.fold(rule.longest_before, Duration::max)
+    }
 }
 
 impl Refusal {
     /// The longer of two waits, of equals the first.
-    fn longer(longest: Option<Self>, place: Place, wait: Duration) -> Option<Self> {
-        longest.filter(|longest| longest.wait >= wait).or(Some(Self { limit: LimitIndex(place.limit), wait }))
+    fn longer(longest: Option<Self>, check: &Check, wait: Duration) -> Option<Self> {
+        longest.filter(|longest| longest.wait >= wait).or(Some(Self { limit: LimitIndex(check.limit), wait }))
     }
 }
 
 impl Rule {
-    fn new(limit: &Limit, token_slots: &mut u8, chat_slots: &mut [u8; KINDS]) -> Self {
+    fn new(limit: &Limit, slots: &mut Slots) -> Self {
         let counter = match limit.algorithm {
             Algorithm::TokenBucket { rate, burst } => Counter::Bucket(TokenBucket::new(rate, burst)),
             Algorithm::SlidingWindow { limit, window } => Counter::Sliding(SlidingWindow { limit, window }),
             Algorithm::FixedWindow { limit, window } => Counter::Fixed(FixedWindow { limit, window }),
         };
-        let mut slots = [0; KINDS];
-        for (i, &kind) in ALL_KINDS.iter().enumerate() {
-            match limit.key {
-                Key::Token => slots[i] = *token_slots,
-                Key::Chat if limit.kinds.is_empty() || limit.kinds.contains(&kind) => {
-                    slots[i] = chat_slots[i];
-                    chat_slots[i] += 1;
-                }
-                Key::Chat => {}
-            }
-        }
-        *token_slots += u8::from(limit.key == Key::Token);
         Self {
             meter: Meter { counter, cost: limit.cost },
             algorithm: limit.algorithm,
-            key: limit.key,
-            slots,
+            key: part(limit.key),
+            place: slots.place(limit.key, |kind| limit.kinds.is_empty() || limit.kinds.contains(&kind)),
             penalty: limit.penalty,
             penalties: FxHashMap::default(),
             latest_deadline: Time::ZERO,
             penalty_time: Duration::ZERO,
+            episodes: 0,
+            longest_before: Duration::ZERO,
         }
     }
 
-    fn place(&self, limit: u8, kind: ChatKind) -> Place {
-        Place { meter: self.meter, key: self.key, slot: self.slots[kind as usize], limit }
+    fn check(&self, limit: u8, kind: ChatKind, method: Method) -> Check {
+        Check { meter: self.meter, slot: self.place.slot(kind, method), limit }
+    }
+
+    /// If it refuses the call, the wait that it answers and the penalty that its rule then gives.
+    fn refused(
+        &self,
+        check: &Check,
+        cells: &Cells,
+        logs: &[SlidingLog],
+        call: Call,
+        now: Time,
+    ) -> Option<(Duration, Option<Penalty>)> {
+        let wait = match self.running(call, now) {
+            Some(penalty) => penalty.deadline - now,
+            None => check.meter.wait(cells.get(check.slot, call.token, call.chat), logs, now),
+        };
+        if wait.is_zero() {
+            return None;
+        }
+        Some(self.penalty.map_or((wait, None), |rule| {
+            let penalty = rule.refuse(self.penalties.get(&self.key_of(call)).copied(), now, wait);
+            (penalty.deadline - now, Some(penalty))
+        }))
     }
 
     /// The penalty that runs for the call's key.
@@ -267,16 +272,35 @@ impl Rule {
     fn punish(&mut self, call: Call, now: Time, penalty: Penalty) {
         let before = self.penalties.insert(self.key_of(call), penalty);
         let from = before.map_or(now, |before| before.deadline.max(now));
+        if from == now {
+            self.episodes += 1;
+            let over = before.map_or(Duration::ZERO, |before| before.deadline - before.first_at);
+            self.longest_before = self.longest_before.max(over);
+        }
         self.penalty_time += penalty.deadline - from;
         self.latest_deadline = self.latest_deadline.max(penalty.deadline);
     }
 
+    /// What tells the call's penalty from those of others.
     fn key_of(&self, call: Call) -> u64 {
-        let token = u64::from(call.token.0);
-        match self.key {
-            Key::Token => token,
-            Key::Chat => token << 32 | u64::from(call.chat.0),
-        }
+        call.word() & self.key
+    }
+}
+
+impl Call {
+    fn word(self) -> u64 {
+        u64::from(self.token.0) << 40 | (self.method as u64) << 32 | u64::from(self.chat.0)
+    }
+}
+
+/// The part of a call's word that a limit with this key looks at: no branch for each refusal.
+const fn part(key: Key) -> u64 {
+    const TOKEN: u64 = 0xFFFF << 40;
+    match key {
+        Key::Host => 0,
+        Key::Token => TOKEN,
+        Key::Method => TOKEN | 0xFF << 32,
+        Key::Chat => TOKEN | 0xFFFF_FFFF,
     }
 }
 
@@ -332,61 +356,8 @@ impl Meter {
     }
 }
 
-impl Cells {
-    fn new(chats: usize, tokens: usize, token_slots: usize, chat_slots: [u8; KINDS]) -> Self {
-        let chat_slots = chat_slots.into_iter().max().unwrap_or(0).into();
-        // Zeroed by the system, page by page, on first use.
-        let of_chats = (0..tokens).map(|_| vec![0; chats * chat_slots]).collect();
-        Self { of_tokens: vec![0; tokens * token_slots], token_slots, of_chats, chat_slots, chats }
-    }
-
-    /// The cell, 0 if nobody used it yet.
-    fn get(&self, place: Place, call: Call) -> u64 {
-        let (token, chat) = (usize::from(call.token.0), call.chat.0 as usize);
-        let cell = match place.key {
-            Key::Token => self.of_tokens.get(token * self.token_slots + usize::from(place.slot)),
-            Key::Chat => self
-                .of_chats
-                .get(token)
-                .and_then(|cells| cells.get(chat * self.chat_slots + usize::from(place.slot))),
-        };
-        cell.copied().unwrap_or(0)
-    }
-
-    /// For each [`Key`], all cells of the call's token and all of its chat.
-    #[inline]
-    fn of(&mut self, call: Call) -> [&mut [u64]; 2] {
-        let token = usize::from(call.token.0);
-        let of_token = token * self.token_slots;
-        let of_chat = call.chat.0 as usize * self.chat_slots;
-        if self.of_chats.get(token).is_none_or(|cells| cells.len() < of_chat + self.chat_slots) {
-            self.grow(token, of_chat);
-        }
-        let of_chats = &mut self.of_chats[token][of_chat..of_chat + self.chat_slots];
-        [&mut self.of_tokens[of_token..of_token + self.token_slots], of_chats]
-    }
-
-    #[cold]
-    fn grow(&mut self, token: usize, of_chat: usize) {
-        if self.of_chats.len() <= token {
-            self.of_chats.resize(token + 1, Vec::new());
-            self.of_tokens.resize((token + 1) * self.token_slots, 0);
-        }
-        let cells = &mut self.of_chats[token];
-        let wanted = (of_chat + self.chat_slots).max(self.chats * self.chat_slots);
-        if cells.is_empty() {
-            *cells = vec![0; wanted];
-        } else {
-            cells.resize(wanted, 0);
-        }
-    }
-}
-
 fn plan(call: Call) -> usize {
     call.kind as usize * METHODS + call.method as usize
 }
 
-const KINDS: usize = 3;
-const METHODS: usize = 3;
-const ALL_KINDS: [ChatKind; KINDS] = [ChatKind::Private, ChatKind::Group, ChatKind::Channel];
-const ALL_METHODS: [Method; METHODS] = [Method::SendMessage, Method::SendPhoto, Method::EditMessageText];
+const METHODS: usize = Method::ALL.len();

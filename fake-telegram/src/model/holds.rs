@@ -1,7 +1,8 @@
 //! Calls that the server keeps open: they sleep, in order, in the chains of their chats (`telegram.md` 3.1, 3.2).
 //!
 //! A chain is what is waiting of one token, chat and method (texts, media and edits are three chains of td's `ChainId.h`,
-//! and each has one method here). Its head sleeps until a set time; those behind it wait for their turn.
+//! and each has one method here; a question is nothing that td knows, and a chain of its own). Its head sleeps until a set
+//! time; those behind it wait for their turn.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

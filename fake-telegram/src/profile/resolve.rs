@@ -103,6 +103,7 @@ impl ServerSettings {
         }
         profile.remote_403_costs = self.remote_403_costs.unwrap_or(profile.remote_403_costs);
         profile.local_403_costs = self.local_403_costs.unwrap_or(profile.local_403_costs);
+        profile.idempotency_keys = self.idempotency_keys.unwrap_or(profile.idempotency_keys);
         if let Some(hint) = self.retry_hint {
             profile.retry_hint = hint.resolve()?;
         }
@@ -350,8 +351,8 @@ mod tests {
 
     #[test]
     fn a_new_limit_comes_after_the_profiles_own() {
-        let market = "profile = \"telegram\"\n[limit.api]\nalgorithm = \"fixed-window\"\nlimit = 20\nwindow = \"1min\"\npenalty = { minimum = \"5min\" }";
-        let profile = resolve(market).expect("a complete limit");
+        let more = "profile = \"telegram\"\n[limit.api]\nalgorithm = \"fixed-window\"\nlimit = 20\nwindow = \"1min\"\npenalty = { minimum = \"5min\" }";
+        let profile = resolve(more).expect("a complete limit");
         assert_eq!(profile.limits.last().map(|limit| limit.name.as_str()), Some("api"));
     }
 
@@ -364,7 +365,7 @@ mod tests {
         );
         check(
             "profile = \"telegran\"",
-            "unknown profile `telegran`; known are telegram, telegram-observed, unlimited; did you mean `telegram`?",
+            "unknown profile `telegran`; known are telegram, telegram-observed, market, unlimited; did you mean `telegram`?",
         );
         check(
             "[limit.token]\nwindow = \"1min\"",
@@ -392,7 +393,9 @@ mod tests {
         let hints =
             ["kind = \"date\"", "kind = \"constant\"\nafter = \"5s\"", "kind = \"short\"\nshare = \"50%\""];
         let hints = hints.map(|hint| resolve(&format!("[retry_hint]\n{hint}")));
-        let changed = hints.into_iter().flatten().chain(resolve(off));
+        let keys = resolve("idempotency_keys = true");
+        assert!(keys.as_ref().is_ok_and(|profile| profile.idempotency_keys));
+        let changed = hints.into_iter().flatten().chain(resolve(off)).chain(keys);
         for profile in Profile::ALL.map(|(name, _)| Profile::named(name)).into_iter().flatten().chain(changed)
         {
             let shown = toml::to_string(&profile).expect("settings are plain data");

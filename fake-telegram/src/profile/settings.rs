@@ -32,9 +32,13 @@ pub struct ServerSettings {
     /// Whether a 403 from the server's cache (kicked) spends budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_403_costs: Option<bool>,
-    /// What a 429 says about the wait. Default: what is true.
+    /// What a 429 says about the wait. Default: the profile's, which for a Telegram is what is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_hint: Option<HintSettings>,
+    /// Whether a call that repeats the key of a delivered one is answered as that was, and does nothing. No Telegram
+    /// can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_keys: Option<bool>,
     /// Holding calls open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<HoldSettings>,
@@ -79,7 +83,7 @@ pub struct LimitSettings {
     /// `true`: no such limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub off: Option<bool>,
-    /// Whose budget it is. Default of a new limit: `token`.
+    /// What has a budget of its own. Default of a new limit: `token`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
     /// The kinds of chat that it applies to. Default of a new limit: all.
@@ -162,6 +166,7 @@ impl From<&Profile> for ServerSettings {
             remote_403_costs: Some(profile.remote_403_costs),
             local_403_costs: Some(profile.local_403_costs),
             retry_hint: Some(profile.retry_hint.into()),
+            idempotency_keys: Some(profile.idempotency_keys),
             hold: Some(match profile.hold {
                 Some(Hold { budget, cascade }) => {
                     HoldSettings { off: None, budget: Some(budget), cascade: Some(cascade) }

@@ -1,6 +1,6 @@
 //! The incidents and cases, with the numbers of their logs.
 
-use fake_telegram::api::{Forbidden, Garbage};
+use fake_telegram::api::{Forbidden, Garbage, LimitIndex};
 use fake_telegram::chat::{Action, Change, Lifecycle};
 use fake_telegram::fault::{Fault, FaultKind, Phase};
 use fake_telegram::units::Share;
@@ -28,16 +28,28 @@ fn t3_calls_inside_a_penalty_extend_it() {
     }
     let waits = [28, 29, 31, 35, 43].map(|t| retry_after(&client.send(s(t), GROUP)));
     assert_eq!(waits, [32, 64, 128, 256, 512].map(Some));
-    // 15 s after the first refusal, 512 s on: 527 s.
-    assert_eq!(
-        client.model.penalty_time(fake_telegram::api::LimitIndex(2), s(9_999)),
-        Duration::from_secs(527)
-    );
-    assert_eq!(
-        client.model.penalty_time(fake_telegram::api::LimitIndex(2), s(128)),
-        Duration::from_secs(100)
-    );
+    // 15 s after the first refusal, 512 s on: 527 s. One penalty, however often it was lengthened.
+    let group = LimitIndex(2);
+    for (until, length) in [(s(9_999), 527), (s(128), 100)] {
+        let length = Duration::from_secs(length);
+        assert_eq!(client.model.penalty_time(group, until), length);
+        assert_eq!(client.model.penalty_longest(group, until), length);
+    }
+    assert_eq!(client.model.penalties(group), 1);
     assert!(is_delivered(&client.send(s(28 + 527), GROUP)));
+
+    // Another group's are others: these overlap with each other, and the longest is still the first.
+    for (at, chat) in [(1_000, GROUP + 1), (1_010, GROUP + 2)] {
+        while is_delivered(&client.send(s(at), chat)) {}
+    }
+    assert_eq!(client.model.penalties(group), 3);
+    assert_eq!(client.model.penalty_time(group, s(1_060)), Duration::from_secs(527 + 60 + 50));
+    assert_eq!(client.model.penalty_longest(group, s(1_060)), Duration::from_secs(527));
+    let token = LimitIndex(0);
+    assert_eq!(
+        (client.model.penalties(token), client.model.penalty_longest(token, s(1_060))),
+        (0, Duration::ZERO)
+    );
 }
 
 #[test]
@@ -225,8 +237,13 @@ fn a_hold_that_fails_is_one_offence() {
 #[test]
 fn t6_dead_chats_spend_budget() {
     let lifecycle = || {
-        let die =
-            |action, chats: &[u32]| Change { at: Duration::ZERO, action, share: None, chats: chats.to_vec() };
+        let die = |action, chats: &[u32]| Change {
+            at: Duration::ZERO,
+            action,
+            share: None,
+            chats: chats.to_vec(),
+            range: None,
+        };
         let revive = Change { at: Duration::from_secs(50), ..die(Action::Revive, &[0]) };
         let schedule = vec![die(Action::Die, &[0, 2]), die(Action::Deactivate, &[1]), revive];
         let mut chats = Chats::new(0, Lifecycle { schedule, ..Lifecycle::default() });
@@ -258,6 +275,27 @@ fn t6_dead_chats_spend_budget() {
     assert_eq!(level(&client), Some(30_000_000));
 }
 
+/// T6: a user may unblock and write again. What wakes before that is still a 403.
+#[test]
+fn t6_who_writes_again_receives_again() {
+    let mut chats = Chats::new(0, Lifecycle { dead: Share::ALL, ..Lifecycle::default() });
+    chats.add(ChatKind::Private, 2);
+    let mut client = Client::with(
+        &profile(
+            "profile = \"unlimited\"\nhold = { budget = \"8s\" }\n[limit.one]\nalgorithm = \"sliding-window\"\nlimit = 1\nwindow = \"5s\"",
+        ),
+        Faults::default(),
+        chats,
+    );
+    for _ in 0..3 {
+        client.call(s(0), 0, Method::SendMessage);
+    }
+    client.model.wrote(ChatIndex(0), s(7));
+    let seen: Vec<_> = client.decided(s(60)).iter().map(|d| (d.at, d.truth)).collect();
+    assert_eq!(seen, [(s(0), Truth::Dead), (s(5), Truth::Dead), (s(10), Truth::Delivered)]);
+    assert!(client.model.can_receive(ChatIndex(0), s(60)) && !client.model.can_receive(ChatIndex(1), s(60)));
+}
+
 fn faults(kind: FaultKind, phase: Phase, ppm: u32) -> Faults {
     let fault = Fault { kind, phase, rate: Share::from_ppm(ppm), from: Duration::ZERO, r#for: None };
     Faults::new(&[fault]).expect("one fault")
@@ -281,6 +319,8 @@ fn t5_the_answer_and_the_truth_may_differ() {
         one(FaultKind::Status502, Phase::Before),
         (Answer::ServerError { status: 502 }, Truth::Nothing)
     );
+    let cut = Answer::Garbage(Garbage::CutList);
+    assert_eq!(one(FaultKind::CutList, Phase::After), (cut, Truth::Delivered));
     let phantom = one(FaultKind::Phantom, Phase::Before);
     assert_eq!(phantom, (Answer::Message { message_id: 1 }, Truth::Nothing));
 }
@@ -309,14 +349,135 @@ fn faults_hit_as_often_as_they_say() {
     assert!((4_655..=5_345).contains(&hits), "{hits} of 100,000");
 }
 
-/// T9: a market-like limit, flat bans of five minutes.
+/// T9: a limit may hang on the path of a call, or on the host whatever the token.
+#[test]
+fn t9_whose_budget_it_is_is_a_parameter() {
+    // Whether, after a search with token 0, these calls are accepted.
+    let accepted = |key: &str| {
+        let one = "algorithm = \"fixed-window\"\nlimit = 1\nwindow = \"1h\"";
+        let profile = profile(&format!("profile = \"unlimited\"\n[limit.one]\nkey = \"{key}\"\n{one}"));
+        let mut model = Model::new(&profile, Faults::default(), chats(), 2);
+        let mut call = |token, chat, method| {
+            let request =
+                Request { token: TokenIndex(token), chat: ChatIndex(chat), method, idempotency: None };
+            model.handle(s(0), CallId(0), request, Draws { fault: 0 });
+            model.poll().is_some_and(|decision| is_delivered(&decision))
+        };
+        assert!(call(0, 0, Method::Search));
+        [(0, 0, Method::Search), (0, 0, Method::GetPrice), (0, 1, Method::Search), (1, 0, Method::Search)]
+            .map(|(token, chat, method)| call(token, chat, method))
+    };
+    assert_eq!(accepted("host"), [false, false, false, false]);
+    assert_eq!(accepted("token"), [false, false, false, true]);
+    assert_eq!(accepted("method"), [false, true, false, true]);
+    assert_eq!(accepted("chat"), [false, false, true, true]);
+}
+
+/// T9: about 20 requests a minute, then several minutes of ban, and no word of how many.
 #[test]
 fn t9_a_ban_of_minutes() {
-    let market = "profile = \"unlimited\"\n[limit.market]\nalgorithm = \"token-bucket\"\nrate = \"20/min\"\nburst = 20\npenalty = { rule = \"early-retry\", minimum = \"5min\", halve_every = \"0s\" }";
-    let mut client = Client::new(&profile(market));
-    assert!((0..20).all(|_| is_delivered(&client.send(s(0), 0))));
-    assert_eq!(retry_after(&client.send(s(0), 0)), Some(300));
-    assert!(is_delivered(&client.send(s(300), 0)));
+    let refused = |decision: Decision| match decision {
+        Decision { truth: Truth::Refused { wait, .. }, answer, .. } => {
+            assert_eq!(answer, Answer::TooManyRequests { hint: RetryHint::Absent });
+            Some(wait)
+        }
+        _ => None,
+    };
+    let mut client = Client::new(&Profile::market());
+    // Serialised calls 3.5 s apart, as its client makes them, are at most 18 in any minute.
+    assert!((0..1_000).all(|i| is_delivered(&client.send(ms(3_500 * i), 0))));
+    let begin = client.now + Duration::from_hours(1);
+    assert!((0..20).all(|i| is_delivered(&client.send(begin, i % 4))));
+    let ban = Duration::from_mins(5);
+    assert_eq!(refused(client.send(begin, 0)), Some(ban));
+    // Who sleeps for 5 minutes is heard again; who asks after 4 is banned for 10 from then on.
+    let mut patient = client.model.clone();
+    let (token, chat) = (TokenIndex(0), ChatIndex(0));
+    let request = Request { token, chat, method: Method::Search, idempotency: None };
+    patient.handle(begin + ban, CallId(0), request, Draws { fault: 0 });
+    assert!(patient.poll().is_some_and(|decision| is_delivered(&decision)));
+    assert_eq!(refused(client.send(begin + Duration::from_mins(4), 0)), Some(Duration::from_mins(10)));
+    assert_eq!(refused(client.send(begin + ban, 0)), Some(Duration::from_mins(20)));
+}
+
+/// S13: with keys a time-out may be repeated; what the repetition gets is what was lost.
+#[test]
+fn s13_what_was_delivered_under_a_key_is_not_delivered_again() {
+    let keys = profile("idempotency_keys = true\npenalties = false");
+    let say = |client: &mut Client, token, key| {
+        let (token, chat, method) = (TokenIndex(token), ChatIndex(0), Method::SendMessage);
+        client.request(client.now, Request { token, chat, method, idempotency: key });
+        let decision = client.model.poll().expect("nothing is held");
+        (decision.answer, decision.truth, decision.taken)
+    };
+    let message = |message_id| Answer::Message { message_id };
+    let mut client = Client::new(&keys);
+    let first = say(&mut client, 0, Some(7));
+    assert_eq!(first, (message(1), Truth::Delivered, 1));
+    // Of a chat's 5 four are left, and with them gone a repetition is still answered.
+    for id in 2..=5 {
+        assert_eq!(say(&mut client, 0, Some(7)), (message(1), Truth::Replayed, 0));
+        assert_eq!(say(&mut client, 0, Some(id)), (message(id), Truth::Delivered, 1));
+    }
+    assert!(matches!(say(&mut client, 0, Some(9)).1, Truth::Refused { .. }));
+    assert_eq!(say(&mut client, 0, Some(7)), (message(1), Truth::Replayed, 0));
+    // Another token knows nothing of it; a refusal is no delivery; no key, no memory.
+    assert_eq!(say(&mut client, 1, Some(7)), (message(6), Truth::Delivered, 1));
+    client.now = s(1);
+    assert_eq!(say(&mut client, 0, Some(9)), (message(7), Truth::Delivered, 1));
+    client.now = s(3);
+    assert_eq!([say(&mut client, 0, None), say(&mut client, 0, None)].map(|d| d.1), [Truth::Delivered; 2]);
+
+    // Telegram has no keys.
+    let mut client = Client::new(&Profile::telegram());
+    assert_eq!([1, 2].map(|_| say(&mut client, 0, Some(7)).0), [1, 2].map(message));
+}
+
+/// S13: of two equal calls in one queue the second does nothing.
+#[test]
+fn s13_a_held_call_is_delivered_once() {
+    let mut client = Client::new(&profile(
+        "profile = \"unlimited\"\nidempotency_keys = true\nhold = { budget = \"8s\" }\n[limit.text]\nkey = \"chat\"\nalgorithm = \"sliding-window\"\nlimit = 1\nwindow = \"5s\"",
+    ));
+    for key in [0, 1, 1] {
+        let (token, chat, method) = (TokenIndex(0), ChatIndex(0), Method::SendMessage);
+        client.request(s(0), Request { token, chat, method, idempotency: Some(key) });
+    }
+    let seen: Vec<_> = client.decided(s(60)).iter().map(|d| (d.at, d.answer, d.truth)).collect();
+    let message = |message_id| Answer::Message { message_id };
+    let expected = [
+        (s(0), message(1), Truth::Delivered),
+        (s(5), message(2), Truth::Delivered),
+        (s(5), message(2), Truth::Replayed),
+    ];
+    assert_eq!(seen, expected);
+}
+
+/// S14: a question costs what a call costs, whether there is anything to tell or not; who sends does not notice.
+#[test]
+fn s14_a_question_may_be_answered_with_nothing() {
+    let mut chats = Chats::new(0, Lifecycle { empty: Share::ALL, ..Lifecycle::default() });
+    chats.add(ChatKind::Private, 2);
+    let mut client = Client::with(&Profile::telegram(), Faults::default(), chats);
+    let mut ask = |method| {
+        client.call(s(0), 0, method);
+        let decision = client.decided(s(0))[0];
+        (decision.answer, decision.truth, decision.taken)
+    };
+    for question in [Method::Search, Method::GetPrice] {
+        assert_eq!(ask(question), (Answer::Nothing, Truth::Delivered, 1));
+    }
+    assert_eq!(ask(Method::SendMessage), (Answer::Message { message_id: 1 }, Truth::Delivered, 1));
+    let level = client.model.token_level(TokenIndex(0), s(0)).expect("a token-wide limit");
+    assert_eq!(level.available, 27_000_000);
+
+    let mut client = Client::new(&Profile::telegram());
+    client.call(s(0), 0, Method::Search);
+    assert_eq!(
+        client.decided(s(0))[0].answer,
+        Answer::Message { message_id: 1 },
+        "there is something to tell"
+    );
 }
 
 /// T8: what is said about the wait changes, and the wait does not.

@@ -35,9 +35,14 @@ impl Client {
 
     /// Calls at `at` and does not wait.
     fn call(&mut self, at: Time, chat: u32, method: Method) -> CallId {
+        let (token, chat) = (TokenIndex(0), ChatIndex(chat));
+        self.request(at, Request { token, chat, method, idempotency: None })
+    }
+
+    /// As [`Client::call`], with anything.
+    fn request(&mut self, at: Time, request: Request) -> CallId {
         let call = CallId(self.calls);
         self.calls += 1;
-        let request = Request { token: TokenIndex(0), chat: ChatIndex(chat), method };
         self.model.handle(at, call, request, Draws { fault: self.calls.wrapping_mul(0x9E37_79B9) });
         self.now = at;
         call

@@ -11,11 +11,16 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// What has a budget of its own: the limit, and of token, chat and method what it tells apart.
+type Of = (usize, Option<u16>, Option<u32>, Option<Method>);
+
 #[derive(Default)]
 struct Naive {
-    taken: BTreeMap<(usize, u16, Option<u32>), Vec<i128>>,
-    buckets: BTreeMap<(usize, u16, Option<u32>), (i128, i128)>,
-    penalties: BTreeMap<(usize, u16, Option<u32>), Pause>,
+    taken: BTreeMap<Of, Vec<i128>>,
+    buckets: BTreeMap<Of, (i128, i128)>,
+    penalties: BTreeMap<Of, Pause>,
+    /// Each first refusal and the deadline that it led to in the end.
+    episodes: BTreeMap<Of, Vec<(i128, i128)>>,
 }
 
 #[derive(Clone, Copy)]
@@ -43,7 +48,13 @@ impl Naive {
             if !(limit.methods.is_empty() || limit.methods.contains(&request.method)) {
                 continue;
             }
-            let key = (i, request.token.0, (limit.key == Key::Chat).then_some(request.chat.0));
+            let (token, chat) = (Some(request.token.0), Some(request.chat.0));
+            let key = match limit.key {
+                Key::Host => (i, None, None, None),
+                Key::Token => (i, token, None, None),
+                Key::Method => (i, token, None, Some(request.method)),
+                Key::Chat => (i, token, chat, None),
+            };
             takes.push((key, limit));
             let pause = self.penalties.get(&key).copied().filter(|pause| now < pause.deadline);
             in_penalty |= pause.is_some();
@@ -72,14 +83,14 @@ impl Naive {
     }
 
     /// What a bucket holds, in tokens times the rate's period.
-    fn level(&self, key: (usize, u16, Option<u32>), limit: &Limit, now: i128) -> i128 {
+    fn level(&self, key: Of, limit: &Limit, now: i128) -> i128 {
         let rate = limit.algorithm.rate();
         let full = i128::from(limit.algorithm.capacity()) * i128::from(rate.period.as_micros());
         let (at, level) = self.buckets.get(&key).copied().unwrap_or((0, full));
         full.min(level + (now - at) * i128::from(rate.count))
     }
 
-    fn wait(&self, key: (usize, u16, Option<u32>), limit: &Limit, now: i128) -> i128 {
+    fn wait(&self, key: Of, limit: &Limit, now: i128) -> i128 {
         let none = Vec::new();
         let taken = self.taken.get(&key).unwrap_or(&none);
         match limit.algorithm {
@@ -111,7 +122,7 @@ impl Naive {
     }
 
     /// A refusal; how long it then asks to wait.
-    fn punish(&mut self, key: (usize, u16, Option<u32>), rule: PenaltyRule, now: i128, wait: i128) -> i128 {
+    fn punish(&mut self, key: Of, rule: PenaltyRule, now: i128, wait: i128) -> i128 {
         let us = |duration: Duration| i128::from(duration.as_micros());
         let whole = |us: i128| (us + 999_999) / 1_000_000 * 1_000_000;
         let last = self.penalties.get(&key).copied();
@@ -147,8 +158,23 @@ impl Naive {
                 Pause { deadline: now + n, set: now, first: now, n, level }
             }
         };
+        let episodes = self.episodes.entry(key).or_default();
+        match last {
+            Some(last) if now < last.deadline => {
+                *episodes.last_mut().expect("it began") = (last.first, next.deadline)
+            }
+            _ => episodes.push((now, next.deadline)),
+        }
         self.penalties.insert(key, next);
         next.deadline - now
+    }
+
+    /// Of a limit's penalties: how many, how long in all, how long the longest; cut at `until`.
+    fn sums(&self, limit: usize, until: Time) -> (u64, i128, i128) {
+        let until = i128::from(until.as_micros());
+        let all = self.episodes.iter().filter(|(key, _)| key.0 == limit).flat_map(|(_, episodes)| episodes);
+        let lengths: Vec<i128> = all.map(|&(first, deadline)| deadline.min(until) - first).collect();
+        (lengths.len() as u64, lengths.iter().sum(), lengths.iter().copied().max().unwrap_or(0))
     }
 }
 
@@ -177,11 +203,13 @@ fn any_limit() -> impl Strategy<Value = Limit> {
         Just(vec![ChatKind::Private]),
         Just(vec![ChatKind::Group, ChatKind::Channel])
     ];
-    let methods = prop_oneof![3 => Just(Vec::new()), 1 => Just(vec![Method::SendPhoto])];
-    (algorithm, penalty, kinds, methods, any::<bool>(), 1u32..3).prop_map(
-        |((which, count, period, most, millis), penalty, kinds, methods, of_chat, cost)| Limit {
+    let questions = Just(vec![Method::Search, Method::GetPrice]);
+    let methods = prop_oneof![3 => Just(Vec::new()), 1 => Just(vec![Method::SendPhoto]), 1 => questions];
+    let key = prop::sample::select(vec![Key::Host, Key::Token, Key::Method, Key::Chat]);
+    (algorithm, penalty, kinds, methods, key, 1u32..3).prop_map(
+        |((which, count, period, most, millis), penalty, kinds, methods, key, cost)| Limit {
             name: "any".to_owned(),
-            key: if of_chat { Key::Chat } else { Key::Token },
+            key,
             kinds,
             methods,
             algorithm: match which {
@@ -213,10 +241,9 @@ pub(super) fn any_gap() -> impl Strategy<Value = Duration> {
 
 /// A call to one of the declared chats.
 pub(super) fn any_call() -> impl Strategy<Value = (Duration, Request)> {
-    let method =
-        prop_oneof![Just(Method::SendMessage), Just(Method::SendPhoto), Just(Method::EditMessageText)];
+    let method = prop::sample::select(Method::ALL.to_vec());
     (any_gap(), 0u16..2, 0u32..8, method).prop_map(|(gap, token, chat, method)| {
-        (gap, Request { token: TokenIndex(token), chat: ChatIndex(chat % 3 * 3), method })
+        (gap, Request { token: TokenIndex(token), chat: ChatIndex(chat % 3 * 3), method, idempotency: None })
     })
 }
 
@@ -254,6 +281,14 @@ fn agree(profile: &Profile, calls: &[(Duration, Request)]) -> Result<(), TestCas
             _ => None,
         };
         prop_assert_eq!((decision.in_penalty, refused), expected, "at {}", now);
+    }
+    for until in [now, now + Duration::from_secs(10), now + Duration::from_hours(9)] {
+        for i in 0..profile.limits.len() {
+            let limit = LimitIndex(i as u8);
+            let time = i128::from(model.penalty_time(limit, until).as_micros());
+            let longest = i128::from(model.penalty_longest(limit, until).as_micros());
+            prop_assert_eq!((model.penalties(limit), time, longest), naive.sums(i, until), "until {}", until);
+        }
     }
     Ok(())
 }

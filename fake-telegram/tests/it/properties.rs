@@ -1,5 +1,7 @@
 //! What is promised for any stream of calls.
 
+use std::collections::BTreeMap;
+
 use fake_telegram::bucket::{BucketState, TokenBucket};
 use fake_telegram::units::Rate;
 use fake_telegram::window::{FixedState, FixedWindow, SlidingLog, SlidingWindow};
@@ -144,6 +146,29 @@ proptest! {
             prop_assert!(decision.at + wait >= deadline);
             deadline = decision.at + wait;
             prop_assert!(deadline <= s(3_600));
+        }
+    }
+
+    /// Under any limits and holds a key is delivered at most once, and all its deliveries look the same.
+    #[test]
+    fn a_key_is_delivered_once(calls in prop::collection::vec((any_call(), 0u32..20), 1..200), observed: bool) {
+        let profile = if observed { Profile::telegram_observed() } else { Profile::telegram() };
+        let mut client = Client::new(&Profile { idempotency_keys: true, ..profile });
+        let mut decisions = Vec::new();
+        for ((gap, request), key) in &calls {
+            decisions.extend(client.decided(client.now + *gap));
+            client.request(client.now, Request { idempotency: Some(*key), ..*request });
+        }
+        decisions.extend(client.decided(client.now + Duration::from_hours(24)));
+        prop_assert_eq!(decisions.len(), calls.len());
+        let mut delivered = BTreeMap::new();
+        for decision in decisions {
+            let ((_, request), key) = calls[decision.call.0 as usize];
+            match decision.truth {
+                Truth::Delivered => prop_assert_eq!(delivered.insert((request.token, key), decision.answer), None),
+                Truth::Replayed => prop_assert_eq!(delivered.get(&(request.token, key)), Some(&decision.answer)),
+                _ => {}
+            }
         }
     }
 

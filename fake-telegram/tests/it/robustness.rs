@@ -8,14 +8,15 @@ use proptest::prelude::*;
 use super::*;
 
 fn any_request() -> impl Strategy<Value = Request> {
-    let method =
-        prop_oneof![Just(Method::SendMessage), Just(Method::SendPhoto), Just(Method::EditMessageText)];
+    let method = prop::sample::select(Method::ALL.to_vec());
     let token = prop_oneof![4 => 0u16..2, 1 => any::<u16>()];
     let chat = prop_oneof![8 => 0u32..10, 1 => any::<u32>()];
-    (token, chat, method).prop_map(|(token, chat, method)| Request {
+    let key = prop::option::of(0u32..9);
+    (token, chat, method, key).prop_map(|(token, chat, method, idempotency)| Request {
         token: TokenIndex(token),
         chat: ChatIndex(chat),
         method,
+        idempotency,
     })
 }
 
@@ -28,7 +29,8 @@ proptest! {
     #[test]
     fn any_call_at_any_time_is_answered(
         calls in prop::collection::vec((any_gap(), any_request(), any::<u32>()), 1..200),
-        profile in 0usize..3,
+        profile in 0..Profile::ALL.len(),
+        idempotency_keys: bool,
     ) {
         let fault = |kind, phase| Fault {
             kind,
@@ -45,6 +47,7 @@ proptest! {
         let mut chats = Chats::new(1, Lifecycle {
             dead: Share::from_ppm(200_000),
             unknown: Share::from_ppm(100_000),
+            empty: Share::from_ppm(300_000),
             mean_life: Some(Duration::from_hours(24 * 30)),
             mean_absence: Some(Duration::from_hours(24)),
             ..Lifecycle::default()
@@ -52,6 +55,7 @@ proptest! {
         chats.add(ChatKind::Private, 5);
         chats.add(ChatKind::Group, 3);
         let profile = Profile::named(Profile::ALL[profile].0).expect("a listed profile");
+        let profile = Profile { idempotency_keys, ..profile };
         let mut model = Model::new(&profile, faults.expect("30% at most"), chats, 1);
         let mut now = Time::ZERO;
         for (number, (gap, request, fault)) in calls.iter().enumerate() {
@@ -73,7 +77,8 @@ fn chats_and_tokens_come_on_use() {
     let mut model = Model::new(&Profile::telegram(), Faults::default(), Chats::default(), 0);
     let chat = model.chats().add(ChatKind::Private, 1);
     for token in [0, 7, u16::MAX] {
-        let request = Request { token: TokenIndex(token), chat, method: Method::SendMessage };
+        let request =
+            Request { token: TokenIndex(token), chat, method: Method::SendMessage, idempotency: None };
         model.handle(Time::ZERO, CallId(0), request, Draws { fault: 0 });
         assert!(model.poll().is_some_and(|decision| is_delivered(&decision)));
         let level = model.token_level(TokenIndex(token), Time::ZERO).expect("a token-wide limit");
