@@ -115,16 +115,28 @@ impl Default for Wire {
 }
 
 /// `[store]`: what the processes of a design share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table [store]")]
 pub struct Store {
-    /// What a call to it takes.
+    /// The median time that a call to it takes.
     pub round_trip: Duration,
+    /// Its 99th percentile (lognormal). Default: the median; then it is constant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) round_trip_p99: Option<Duration>,
+    /// When a process gives up on a call.
+    pub timeout: Duration,
+}
+
+impl Store {
+    /// The 99th percentile of the time that a call takes, at least [`round_trip`](Store::round_trip).
+    pub fn round_trip_p99(&self) -> Duration {
+        self.round_trip_p99.unwrap_or(self.round_trip)
+    }
 }
 
 impl Default for Store {
     fn default() -> Self {
-        Self { round_trip: Duration::from_millis(1) }
+        Self { round_trip: Duration::from_millis(1), round_trip_p99: None, timeout: Duration::from_secs(1) }
     }
 }
 
