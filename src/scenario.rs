@@ -13,6 +13,7 @@ mod schema;
 
 use std::path::{Path, PathBuf};
 
+use fake_telegram::api::Method;
 use fake_telegram::chat::{Chats, Lifecycle};
 use fake_telegram::fault::Fault;
 use fake_telegram::profile::Profile;
@@ -84,6 +85,10 @@ pub struct NamedWorkload {
     pub class: ClassIndex,
     /// How long after it fell due a message is still wanted.
     pub deadline: Option<Duration>,
+    /// The method that its messages are sent with.
+    pub method: Method,
+    /// Each arrival answers what the user has just written, so a user who had blocked the bot has unblocked it.
+    pub from_user: bool,
     /// Its arrivals as a function of the seed.
     pub source: Source,
 }

@@ -1,6 +1,6 @@
 //! What crosses the seam between a strategy and the world that it runs in.
 
-use fake_telegram::api::{ChatIndex, ChatKind};
+use fake_telegram::api::{ChatIndex, ChatKind, Method};
 use fake_telegram::time::Time;
 
 /// A class of messages (`reply`, `notification`, `broadcast`, ...), as an index into the scenario's list, in order of
@@ -23,6 +23,10 @@ pub struct Message {
     pub class: ClassIndex,
     /// The kind of its chat (a client reads it off the chat id's sign and prefix).
     pub kind: ChatKind,
+    /// The method that it is sent with.
+    pub method: Method,
+    /// It answers what the user has just written: a user who had blocked the bot has unblocked it.
+    pub from_user: bool,
 }
 
 /// A sender process, as an index into the design's processes.
@@ -49,4 +53,15 @@ pub enum GiveUp {
     Rejected,
     /// It was tried often enough.
     Attempts,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Outboxes and lanes hold millions of them: two to a cache line.
+    #[test]
+    fn a_message_has_32_bytes() {
+        assert_eq!(size_of::<Message>(), 32);
+    }
 }

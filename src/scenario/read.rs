@@ -230,6 +230,8 @@ impl<'a> Reader<'a> {
                 kind: kind.kind,
                 class,
                 deadline: settings.deadline,
+                method: settings.method,
+                from_user: settings.from_user,
                 source,
             });
         }
@@ -284,7 +286,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The keys that all workloads have.
-pub(super) const COMMON: &[&str] = &["kind", "class", "deadline"];
+pub(super) const COMMON: &[&str] = &["kind", "class", "deadline", "method", "from_user"];
 
 fn population(chats: &Chats) -> Population {
     let Count(count) = chats.count;

@@ -1,5 +1,6 @@
 //! The tables of a scenario's file that are plain data, with their defaults.
 
+use fake_telegram::api::Method;
 use fake_telegram::chat::{Change, Lifecycle};
 use fake_telegram::time::Duration;
 use fake_telegram::units::{Count, Share};
@@ -151,6 +152,12 @@ pub(super) struct WorkloadSettings {
     /// How long after it fell due a message is still wanted; for ever without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) deadline: Option<Duration>,
+    /// The method that its messages are sent with.
+    #[serde(default = "send_message")]
+    pub(super) method: Method,
+    /// Each message answers what the user has just written, so a user who had blocked the bot has unblocked it.
+    #[serde(default)]
+    pub(super) from_user: bool,
 }
 
 /// `[[design.group]]`, and what a design of one group has of it.
@@ -185,6 +192,10 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 
 fn perhaps_some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     some(deserializer).map(Some)
+}
+
+fn send_message() -> Method {
+    Method::SendMessage
 }
 
 fn seed() -> i64 {

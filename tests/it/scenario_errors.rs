@@ -196,6 +196,50 @@ count = "10k""#, r#"chats = "10k""#), @r#"
 }
 
 #[test]
+fn stores_that_cannot_be() {
+    assert_snapshot!(and(r#"[store]
+round_trip = "2ms"
+round_trip_p99 = "1ms""#), @r#"
+    x.toml:15: `round_trip_p99` in [store]: 1ms is less than `round_trip`, 2ms
+    round_trip_p99 = "1ms"
+                     ^^^^^
+    "#);
+    assert_snapshot!(and(r#"[store]
+timeout = "0s""#), @r#"
+    x.toml:14: `timeout` in [store]: no call would ever be answered
+    timeout = "0s"
+              ^^^^
+    "#);
+    assert_snapshot!(and(r#"[store]
+round_trp = "2ms""#), @r#"
+    x.toml:14: unknown key `round_trp` in [store]; did you mean `round_trip`?
+    round_trp = "2ms"
+    ^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn workloads_that_cannot_be() {
+    assert_snapshot!(with(r#"rate = "1/s""#, r#"rate = "1/s"
+method = "sendPhotos""#), @r#"
+    x.toml:10: unknown value `sendPhotos` of `method` in [workload.replies]; did you mean `sendPhoto`?
+    method = "sendPhotos"
+             ^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#"kind = "poisson"
+class = "reply"
+rate = "1/s""#, r#"kind = "broadcast"
+class = "reply"
+every = "10min"
+chats = { count = "8k" }
+grow = 500"#), @r#"
+    x.toml:11: `grow` in [workload.replies]: the last of 6 broadcasts would reach 10500 chats, and the scenario declares 10000 of these kinds; let it grow less, or declare more in [chats]
+    grow = 500
+           ^^^
+    "#);
+}
+
+#[test]
 fn what_is_missing_or_there_twice() {
     assert_snapshot!(with(r#"duration = "1h"
 "#, ""), @"x.toml: the scenario lacks `duration`");
@@ -485,11 +529,21 @@ class = "old"
 file = "t.csv"
 speed = 2.5
 deadline = "1min"
+method = "sendPhoto"
+from_user = true
+[workload.list]
+kind = "broadcast"
+class = "broadcast"
+every = "20min"
+chats = { count = 500 }
+grow = "1k"
 [workload.promotion]
 kind = "broadcast"
 class = "broadcast"
 at = ["10min", "20min"]
 chats = { share = "20%" }
+[store]
+round_trip_p99 = "20ms"
 [[expect]]
 metric = "lag"
 where = { class = "reply" }
