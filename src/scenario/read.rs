@@ -1,6 +1,7 @@
 //! From the tree to the scenario: names become what they stand for, and everything is checked.
 
 mod designs;
+mod timeline;
 
 use std::ops::Range;
 use std::path::Path;

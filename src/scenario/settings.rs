@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::one_or_many::OneOrMany;
+
 /// More workers than one machine runs; a guard against a slip of the keyboard.
 pub(super) const WORKERS_MAX: u32 = 1_000_000;
 
@@ -178,6 +180,48 @@ pub(super) struct GroupSettings {
     pub(super) token: Option<String>,
     /// The workloads routed to it. Default: all.
     pub(super) workloads: Option<Vec<String>>,
+    /// When its processes start. Default: with the run.
+    pub(super) start: Option<Duration>,
+    /// How far a process' clock is ahead of the store's: one for all, or a list by process, whose last one holds for
+    /// all further processes. Default: not at all.
+    pub(super) skew: Option<OneOrMany<Duration>>,
+    /// What happens to its processes. Default: nothing.
+    pub(super) timeline: Option<Vec<Entry>>,
+}
+
+/// An entry of `timeline`: one when (`at`, `after` or `every`) and one what (`add`, `leave`, `kill` or `restart`).
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "an entry such as { at = \"10min\", add = 3 }")]
+#[schemars(rename = "TimelineEntry")]
+pub(super) struct Entry {
+    /// At this instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) at: Option<Duration>,
+    /// When a call of this name has been answered and before the process makes its next one: `send`, `any`, or a call
+    /// to the store that the strategy makes. Goes with `kill`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) after: Option<String>,
+    /// With `after`: which of these calls, counted over all lives of the process. Default: the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) count: Option<Count>,
+    /// By chance, each process once in this time on average. Goes with `kill`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) every: Option<Duration>,
+    /// So many processes more start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) add: Option<u32>,
+    /// So many processes, the youngest that run, take nothing new and finish what they hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) leave: Option<u32>,
+    /// These processes, by number, are gone at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kill: Option<OneOrMany<u32>>,
+    /// These processes, by number, are killed if they run, and start with empty memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) restart: Option<OneOrMany<u32>>,
+    /// With `kill`: they come back after this time. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) restart_after: Option<Duration>,
 }
 
 /// A number of processes or workers.
