@@ -7,7 +7,7 @@
 mod size;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use fake_telegram::api::{ChatIndex, ChatKind};
+use fake_telegram::api::{ChatIndex, ChatKind, Method};
 use fake_telegram::bucket::{BucketState, TokenBucket};
 use fake_telegram::units::Rate;
 use floodlab::limiter::lanes::{Lanes, Pace};
@@ -104,6 +104,8 @@ impl Queue {
             deadline: Time::MAX,
             class: ClassIndex(0),
             kind: ChatKind::Private,
+            method: Method::SendMessage,
+            from_user: false,
         };
         let rank = (self.pushed % 3) as usize;
         assert_eq!(self.lanes.push(message, rank, self.now), None, "nobody is dead");

@@ -135,7 +135,7 @@ impl Observer for EarlyRetries {
 
 #[cfg(test)]
 mod tests {
-    use fake_telegram::api::{CallId, ChatKind, Decision, LimitIndex};
+    use fake_telegram::api::{CallId, ChatKind, Decision, LimitIndex, Method};
     use fake_telegram::hint::RetryHint;
     use fake_telegram::profile::Profile;
 
@@ -147,7 +147,8 @@ mod tests {
 
     fn message(chat: u32) -> Message {
         let (due, deadline, class) = (Time::ZERO, Time::MAX, ClassIndex(0));
-        Message { number: 0, chat: ChatIndex(chat), due, deadline, class, kind: ChatKind::Private }
+        let (kind, method, from_user) = (ChatKind::Private, Method::SendMessage, false);
+        Message { number: 0, chat: ChatIndex(chat), due, deadline, class, kind, method, from_user }
     }
 
     /// A refusal of 10 s, decided and answered at 0 to process 0.

@@ -149,7 +149,7 @@ impl Observer for Ledger {
 
 #[cfg(test)]
 mod tests {
-    use fake_telegram::api::{CallId, ChatIndex, ChatKind, Decision, Forbidden};
+    use fake_telegram::api::{CallId, ChatIndex, ChatKind, Decision, Forbidden, Method};
 
     use super::*;
     use crate::world::{Message, ProcessIndex};
@@ -162,6 +162,8 @@ mod tests {
             deadline: Time::MAX,
             class: ClassIndex(0),
             kind: ChatKind::Private,
+            method: Method::SendMessage,
+            from_user: false,
         }
     }
 

@@ -12,7 +12,9 @@ mod read;
 mod schema;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use fake_telegram::api::Method;
 use fake_telegram::chat::{Chats, Lifecycle};
 use fake_telegram::fault::Fault;
 use fake_telegram::profile::Profile;
@@ -28,7 +30,7 @@ use crate::strategy::Configured;
 use crate::workload::Source;
 use crate::workload::merge::Merge;
 use crate::workload::population::Population;
-use crate::world::ClassIndex;
+use crate::world::{ClassIndex, KillPoint, Kills, Step};
 
 /// An experiment: the same traffic and the same server for each of its designs.
 #[derive(Debug)]
@@ -84,6 +86,10 @@ pub struct NamedWorkload {
     pub class: ClassIndex,
     /// How long after it fell due a message is still wanted.
     pub deadline: Option<Duration>,
+    /// The method that its messages are sent with.
+    pub method: Method,
+    /// Each arrival answers what the user has just written, so a user who had blocked the bot has unblocked it.
+    pub from_user: bool,
     /// Its arrivals as a function of the seed.
     pub source: Source,
 }
@@ -103,15 +109,31 @@ pub struct Group {
     /// Its name.
     pub name: String,
     /// What each worker runs.
-    pub strategy: Box<dyn Configured>,
-    /// How many processes, at least 1.
+    pub strategy: Arc<dyn Configured>,
+    /// How many processes there ever are, at least 1: those that it begins with, and those that its timeline adds.
     pub processes: u32,
+    /// What happens to them.
+    pub timeline: Timeline,
+    /// How far the clock of each process is ahead of the store's.
+    pub skew: Vec<Duration>,
     /// Workers in each, at least 1.
     pub workers: u32,
     /// The token that they send with (an index into the scenario's tokens).
     pub token: u16,
     /// The workloads routed to it (indices, rising).
     pub workloads: Vec<usize>,
+}
+
+/// What happens to the processes of a group; they are numbered within it, from 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// Changes at known instants before the end of the run, by time, then as written. The first processes' starts are
+    /// among them.
+    pub steps: Vec<Step>,
+    /// Deaths between two calls.
+    pub kill_points: Vec<KillPoint>,
+    /// Deaths by chance.
+    pub kills: Vec<Kills>,
 }
 
 impl Scenario {

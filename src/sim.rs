@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use fake_telegram::api::{ChatIndex, ChatKind, TokenIndex};
+use fake_telegram::api::{ChatIndex, ChatKind, Method, TokenIndex};
 use fake_telegram::limits::Level;
 use fake_telegram::model::Model;
 use fake_telegram::time::{Duration, Time};
@@ -66,6 +66,10 @@ pub struct Route {
     pub class: ClassIndex,
     /// How long after its due instant a message is still wanted.
     pub deadline: Option<Duration>,
+    /// The method that they are sent with.
+    pub method: Method,
+    /// [`Message::from_user`].
+    pub from_user: bool,
     /// Which outbox they go to.
     pub outbox: usize,
 }
@@ -216,7 +220,8 @@ impl Sim {
             (model.chat_kind(chat).unwrap_or(ChatKind::Private), model.can_receive(chat, due))
         };
         let deadline = route.deadline.map_or(Time::MAX, |deadline| due.saturating_add(deadline));
-        let message = Message { number, chat, due, deadline, class: route.class, kind };
+        let Route { class, method, from_user, .. } = route;
+        let message = Message { number, chat, due, deadline, class, kind, method, from_user };
         self.record(&Event::Due { message, alive });
         self.outboxes[route.outbox].push(message, &self.handle);
         let next = self.arrivals.borrow_mut().next();

@@ -64,6 +64,12 @@ pub trait Strategy: Clone + Serialize + DeserializeOwned + JsonSchema + Send + S
         Ok(())
     }
 
+    /// The names of the calls that it makes, between which a timeline can kill a process: `send` (a call to the
+    /// server), and what it calls in the store.
+    fn calls(&self) -> Vec<&'static str> {
+        vec!["send"]
+    }
+
     /// One worker of one process; the runner starts `processes x workers` of these. It ends when there is nothing
     /// left to send.
     fn run(self, env: Env) -> impl Future<Output = ()> + 'static;
@@ -106,6 +112,8 @@ pub trait Configured: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// As there.
     fn check(&self) -> Result<(), ParameterError>;
+    /// [`Strategy::calls`].
+    fn calls(&self) -> Vec<&'static str>;
     /// Starts one worker.
     fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>>;
 }
@@ -133,6 +141,10 @@ impl<S: Strategy> Configured for Holder<S> {
 
     fn check(&self) -> Result<(), ParameterError> {
         self.0.check()
+    }
+
+    fn calls(&self) -> Vec<&'static str> {
+        self.0.calls()
     }
 
     fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>> {

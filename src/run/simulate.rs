@@ -179,7 +179,13 @@ fn routes(scenario: &Scenario, design: &Design) -> (Vec<Vec<usize>>, Vec<Route>)
     let routes = scenario.workloads.iter().enumerate().map(|(index, workload)| {
         let outbox =
             outboxes.iter().position(|set| set.contains(&index)).expect("every workload has a group");
-        Route { class: workload.class, deadline: workload.deadline, outbox }
+        Route {
+            class: workload.class,
+            deadline: workload.deadline,
+            method: workload.method,
+            from_user: workload.from_user,
+            outbox,
+        }
     });
     let routes = routes.collect();
     (outboxes, routes)

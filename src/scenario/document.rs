@@ -118,6 +118,11 @@ impl Document {
         self.wrong(span, message)
     }
 
+    /// The table at an offset of the text, as in a header.
+    pub(super) fn header(&self, offset: usize) -> String {
+        self.place(offset).table
+    }
+
     /// Which table and key stand at an offset of the text.
     fn place(&self, offset: usize) -> Place {
         let root = self.parse().map(|root| find(&root.entries, offset, "")).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! From the tree to the scenario: names become what they stand for, and everything is checked.
 
 mod designs;
+mod timeline;
 
 use std::ops::Range;
 use std::path::Path;
@@ -44,6 +45,7 @@ impl<'a> Reader<'a> {
             ["server", "workload", "design", "expect"].map(|key| root.take(key));
         let mut settings: Settings = self.document.read(root, &["server", "workload", "design", "expect"])?;
         self.check(&settings, &top)?;
+        settings.store.round_trip_p99 = Some(settings.store.round_trip_p99());
         if !settings.name.is_empty() {
             self.check_name(&settings.name, top.at("name"))?;
         } else {
@@ -101,7 +103,7 @@ impl<'a> Reader<'a> {
             Some(DeValue::Table(entries)) if entries.contains_key(key) => entries[key].span(),
             _ => top.at(table),
         };
-        let (chats, wire) = (&settings.chats, &settings.wire);
+        let Settings { chats, wire, store, .. } = settings;
         if settings.duration.is_zero() {
             return self
                 .wrong(top.at("duration"), "`duration`: nothing happens in no time; write it as in `24h`");
@@ -131,6 +133,15 @@ impl<'a> Reader<'a> {
         if wire.timeout.is_zero() {
             return self
                 .wrong(inner("wire", "timeout"), "`timeout` in [wire]: no call would ever be answered");
+        }
+        let (median, p99) = (store.round_trip, store.round_trip_p99());
+        if median > p99 {
+            let message = format!("`round_trip_p99` in [store]: {p99} is less than `round_trip`, {median}");
+            return self.wrong(inner("store", "round_trip_p99"), message);
+        }
+        if store.timeout.is_zero() {
+            return self
+                .wrong(inner("store", "timeout"), "`timeout` in [store]: no call would ever be answered");
         }
         Ok(())
     }
@@ -220,6 +231,8 @@ impl<'a> Reader<'a> {
                 kind: kind.kind,
                 class,
                 deadline: settings.deadline,
+                method: settings.method,
+                from_user: settings.from_user,
                 source,
             });
         }
@@ -274,7 +287,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The keys that all workloads have.
-pub(super) const COMMON: &[&str] = &["kind", "class", "deadline"];
+pub(super) const COMMON: &[&str] = &["kind", "class", "deadline", "method", "from_user"];
 
 fn population(chats: &Chats) -> Population {
     let Count(count) = chats.count;

@@ -1,11 +1,14 @@
 //! The tables of a scenario's file that are plain data, with their defaults.
 
+use fake_telegram::api::Method;
 use fake_telegram::chat::{Change, Lifecycle};
 use fake_telegram::time::Duration;
 use fake_telegram::units::{Count, Share};
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::one_or_many::OneOrMany;
 
 /// More workers than one machine runs; a guard against a slip of the keyboard.
 pub(super) const WORKERS_MAX: u32 = 1_000_000;
@@ -116,16 +119,28 @@ impl Default for Wire {
 }
 
 /// `[store]`: what the processes of a design share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table [store]")]
 pub struct Store {
-    /// What a call to it takes.
+    /// The median time that a call to it takes.
     pub round_trip: Duration,
+    /// Its 99th percentile (lognormal). Default: the median; then it is constant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) round_trip_p99: Option<Duration>,
+    /// When a process gives up on a call.
+    pub timeout: Duration,
+}
+
+impl Store {
+    /// The 99th percentile of the time that a call takes, at least [`round_trip`](Store::round_trip).
+    pub fn round_trip_p99(&self) -> Duration {
+        self.round_trip_p99.unwrap_or(self.round_trip)
+    }
 }
 
 impl Default for Store {
     fn default() -> Self {
-        Self { round_trip: Duration::from_millis(1) }
+        Self { round_trip: Duration::from_millis(1), round_trip_p99: None, timeout: Duration::from_secs(1) }
     }
 }
 
@@ -140,6 +155,12 @@ pub(super) struct WorkloadSettings {
     /// How long after it fell due a message is still wanted; for ever without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) deadline: Option<Duration>,
+    /// The method that its messages are sent with.
+    #[serde(default = "send_message")]
+    pub(super) method: Method,
+    /// Each message answers what the user has just written, so a user who had blocked the bot has unblocked it.
+    #[serde(default)]
+    pub(super) from_user: bool,
 }
 
 /// `[[design.group]]`, and what a design of one group has of it.
@@ -160,6 +181,48 @@ pub(super) struct GroupSettings {
     pub(super) token: Option<String>,
     /// The workloads routed to it. Default: all.
     pub(super) workloads: Option<Vec<String>>,
+    /// When its processes start. Default: with the run.
+    pub(super) start: Option<Duration>,
+    /// How far a process' clock is ahead of the store's: one for all, or a list by process, whose last one holds for
+    /// all further processes. Default: not at all.
+    pub(super) skew: Option<OneOrMany<Duration>>,
+    /// What happens to its processes. Default: nothing.
+    pub(super) timeline: Option<Vec<Entry>>,
+}
+
+/// An entry of `timeline`: one when (`at`, `after` or `every`) and one what (`add`, `leave`, `kill` or `restart`).
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "an entry such as { at = \"10min\", add = 3 }")]
+#[schemars(rename = "TimelineEntry")]
+pub(super) struct Entry {
+    /// At this instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) at: Option<Duration>,
+    /// When a call of this name has been answered and before the process makes its next one: `send`, `any`, or a call
+    /// to the store that the strategy makes. Goes with `kill`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) after: Option<String>,
+    /// With `after`: which of these calls, counted over all lives of the process. Default: the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) count: Option<Count>,
+    /// By chance, each process once in this time on average. Goes with `kill`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) every: Option<Duration>,
+    /// So many processes more start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) add: Option<u32>,
+    /// So many processes, the youngest that run, take nothing new and finish what they hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) leave: Option<u32>,
+    /// These processes, by number, are gone at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kill: Option<OneOrMany<u32>>,
+    /// These processes, by number, are killed if they run, and start with empty memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) restart: Option<OneOrMany<u32>>,
+    /// With `kill`: they come back after this time. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) restart_after: Option<Duration>,
 }
 
 /// A number of processes or workers.
@@ -174,6 +237,10 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 
 fn perhaps_some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     some(deserializer).map(Some)
+}
+
+fn send_message() -> Method {
+    Method::SendMessage
 }
 
 fn seed() -> i64 {

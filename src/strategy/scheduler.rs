@@ -110,6 +110,10 @@ impl Strategy for Scheduler {
         at_least_one("doubt_attempts", self.doubt_attempts.into())
     }
 
+    fn calls(&self) -> Vec<&'static str> {
+        vec!["send", "exchange", "finish"]
+    }
+
     async fn run(self, env: Env) {
         let ranks: Vec<usize> = env.classes().iter().map(|class| self.rank(class)).collect();
         let settings = self.clone();

@@ -46,6 +46,10 @@ impl Strategy for SharedBucket {
         bucket(("rate", self.rate), ("burst", self.burst)).map(|_| ())
     }
 
+    fn calls(&self) -> Vec<&'static str> {
+        vec!["send", "exchange", "finish"]
+    }
+
     async fn run(self, env: Env) {
         let bucket = TokenBucket::new(self.rate, self.burst.into());
         let queue = env.key(&format!("shared-bucket/{}", env.token().0), Shared::default);

@@ -43,11 +43,33 @@ pub(super) struct Block {
 impl Audience {
     /// The blocks that the audience is picked from, kind by kind, none of them empty.
     pub(super) fn blocks(&self, site: &Site<'_>) -> Result<Vec<Block>, WorkloadError> {
+        let candidates = self.candidates(site.chats);
+        let (count, total) = self.sizes(&candidates)?;
+        // Each kind gets its part, rounded so that the parts add up: what is left is spread over what is left.
+        let (mut left, mut of) = (count, total);
+        let blocks = candidates.into_iter().map(|block| {
+            let size = u64::from(block.picked);
+            let picked = (u128::from(left) * u128::from(size)).div_ceil(u128::from(of)) as u64;
+            let picked = picked.min(size).min(left);
+            (left, of) = (left - picked, of - size);
+            Block { picked: picked as u32, ..block }
+        });
+        Ok(blocks.filter(|block| block.picked > 0).collect())
+    }
+
+    /// The candidates in order of their index, and how many of them, from the first on, are the audience.
+    pub(super) fn in_order(&self, site: &Site<'_>) -> Result<(Vec<u32>, u64), WorkloadError> {
+        let candidates = self.candidates(site.chats);
+        let (count, _) = self.sizes(&candidates)?;
+        Ok((candidates.into_iter().flat_map(|block| block.chats).collect(), count))
+    }
+
+    /// How many chats are the audience, at least 1, and of how many.
+    fn sizes(&self, candidates: &[Block]) -> Result<(u64, u64), WorkloadError> {
         let wrong = |message: String| Err(WorkloadError::new("chats", message));
         if self.count.is_some() && self.share.is_some() {
             return wrong("give `count` or `share`, not both".to_owned());
         }
-        let candidates = self.candidates(site.chats);
         let total: u64 = candidates.iter().map(|block| u64::from(block.picked)).sum();
         let count = match (self.count, self.share) {
             (Some(Count(count)), _) if count > total => {
@@ -63,16 +85,7 @@ impl Audience {
                 "no chat is left: the scenario declares {total} of these kinds; see `[chats]`"
             ));
         }
-        // Each kind gets its part, rounded so that the parts add up: what is left is spread over what is left.
-        let (mut left, mut of) = (count, total);
-        let blocks = candidates.into_iter().map(|block| {
-            let size = u64::from(block.picked);
-            let picked = (u128::from(left) * u128::from(size)).div_ceil(u128::from(of)) as u64;
-            let picked = picked.min(size).min(left);
-            (left, of) = (left - picked, of - size);
-            Block { picked: picked as u32, ..block }
-        });
-        Ok(blocks.filter(|block| block.picked > 0).collect())
+        Ok((count, total))
     }
 
     fn candidates(&self, chats: &Population) -> Vec<Block> {

@@ -2,6 +2,7 @@
 
 use fake_telegram::api::ChatIndex;
 use fake_telegram::time::{Duration, Time};
+use fake_telegram::units::Count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use super::{Arrival, Site, Source, Workload, WorkloadError};
 use crate::one_or_many::OneOrMany;
 use crate::rng;
 
-/// The same notice to many chats at a time; each broadcast draws its own chats and reaches each at most once.
+/// The same notice to many chats at a time, to each at most once a broadcast. Each broadcast draws its own chats, or
+/// goes to a list that only grows.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Broadcast {
@@ -23,6 +25,10 @@ pub struct Broadcast {
     /// To whom.
     #[serde(default)]
     pub chats: Audience,
+    /// Each broadcast after the first reaches so many chats more: subscribers in order of their index, from the first
+    /// on, instead of chats that each broadcast draws.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grow: Option<Count>,
     /// Evenly over this time; all at once at zero.
     #[serde(default)]
     pub spread: Duration,
@@ -36,9 +42,8 @@ impl Workload for Broadcast {
         let end = Time::ZERO + site.duration;
         let (every, spread) = (self.every, self.spread);
         let starts = self.starts(site.duration)?;
-        let blocks = self.chats.blocks(site)?;
-        let count = blocks.iter().map(|block| u64::from(block.picked)).sum();
-        let chats: Vec<u32> = blocks.into_iter().flat_map(|block| block.chats).collect();
+        let (chats, first) = self.audience(site, starts.len() as u64)?;
+        let grow = self.grow.map(|Count(grow)| grow);
         let purpose = site.purpose();
         Ok(Box::new(move |seed| {
             let mut stream = rng::stream(seed, &purpose);
@@ -48,10 +53,15 @@ impl Workload for Broadcast {
             let broadcasts = rounds
                 .flat_map(move |round| starts.clone().into_iter().map(move |start| start + round))
                 .take_while(move |start| *start < end);
-            let arrivals = broadcasts.flat_map(move |start| (0..count).map(move |sent| (start, sent)));
-            let arrivals = arrivals.map(move |(start, sent)| {
-                // Any order is a fair one to start from, so the next broadcast goes on from where this one left it.
-                pick_next(&mut stream, &mut chats, sent as usize);
+            let arrivals = broadcasts.zip(0..).flat_map(move |(start, occasion): (Time, u64)| {
+                let count = first + grow.unwrap_or(0) * occasion;
+                (0..count).map(move |sent| (start, sent, count))
+            });
+            let arrivals = arrivals.map(move |(start, sent, count)| {
+                if grow.is_none() {
+                    // Any order is a fair one to start from, so the next broadcast goes on from where this one left it.
+                    pick_next(&mut stream, &mut chats, sent as usize);
+                }
                 let offset = u128::from(spread.as_micros()) * u128::from(sent) / u128::from(count);
                 let due = start + Duration::from_micros(offset as u64);
                 Arrival { due, chat: ChatIndex(chats[sent as usize]) }
@@ -62,6 +72,31 @@ impl Workload for Broadcast {
 }
 
 impl Broadcast {
+    /// The chats to take from, and how many the first broadcast reaches; `starts` is how many there are in a round.
+    fn audience(&self, site: &Site<'_>, starts: u64) -> Result<(Vec<u32>, u64), WorkloadError> {
+        let Some(Count(grow)) = self.grow else {
+            let blocks = self.chats.blocks(site)?;
+            let count = blocks.iter().map(|block| u64::from(block.picked)).sum();
+            return Ok((blocks.into_iter().flat_map(|block| block.chats).collect(), count));
+        };
+        let (chats, count) = self.chats.in_order(site)?;
+        let rounds = |every: Duration| {
+            let begun = |at: &Duration| (site.duration - *at).as_micros().div_ceil(every.as_micros());
+            self.at.0.iter().map(begun).sum()
+        };
+        let occasions = self.every.map_or(starts, rounds);
+        let last = u128::from(count) + u128::from(grow) * u128::from(occasions - 1);
+        if last > chats.len() as u128 {
+            let message = format!(
+                "the last of {occasions} broadcasts would reach {last} chats, and the scenario declares {} of these \
+                 kinds; let it grow less, or declare more in [chats]",
+                chats.len()
+            );
+            return Err(WorkloadError::new("grow", message));
+        }
+        Ok((chats, count))
+    }
+
     /// The starts of the first round, in order, each broadcast over before the next begins.
     fn starts(&self, duration: Duration) -> Result<Vec<Time>, WorkloadError> {
         let wrong = |key, message: String| Err(WorkloadError::new(key, message));
@@ -97,7 +132,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::workload::tests::arrivals;
+    use crate::workload::tests::{arrivals, prepare};
 
     #[test]
     fn reaches_each_chat_at_most_once_a_broadcast() {
@@ -112,6 +147,40 @@ mod tests {
         assert_eq!(all[0].due, Time::from_secs(3_600));
         assert_eq!(all[500].due, Time::from_secs(3_630), "evenly over the minute");
         assert!(all.is_sorted_by_key(|arrival| arrival.due));
+    }
+
+    #[test]
+    fn a_list_of_subscribers_that_grows() {
+        let toml = r#"every = "6h", chats = { count = 2, kinds = ["group"] }, grow = 3, spread = "1min""#;
+        let all = arrivals::<Broadcast>(toml, 1);
+        let mut left = all.as_slice();
+        for (hour, count) in [(0, 2), (6, 5), (12, 8), (18, 11)] {
+            let (broadcast, rest) = left.split_at(count);
+            assert!(broadcast.iter().map(|arrival| arrival.chat.0).eq(9_700..9_700 + count as u32));
+            assert_eq!(broadcast[0].due, Time::ZERO + Duration::from_hours(hour));
+            let last = Duration::from_micros(60_000_000 * (count as u64 - 1) / count as u64);
+            assert_eq!(broadcast[count - 1].due, broadcast[0].due + last, "evenly over the minute");
+            left = rest;
+        }
+        assert!(left.is_empty());
+        assert_eq!(arrivals::<Broadcast>(toml, 2), all, "nothing is drawn");
+    }
+
+    #[test]
+    fn a_list_never_outgrows_the_chats() {
+        let told = |toml: &str| match prepare::<Broadcast>(toml) {
+            Ok(source) => source(1).count().to_string(),
+            Err(error) => error.to_string(),
+        };
+        // At 1h, 9h, 17h and 2h, 10h, 18h; the last is the 6th.
+        let six = r#"at = ["1h", "2h"], every = "8h", chats = { count = 100 }, grow"#;
+        assert_eq!(told(&format!("{six} = 1980")), (6 * 100 + 15 * 1_980).to_string());
+        assert_eq!(
+            told(&format!("{six} = 1981")),
+            "grow: the last of 6 broadcasts would reach 10005 chats, and the scenario declares 10000 of these kinds; \
+             let it grow less, or declare more in [chats]"
+        );
+        assert_eq!(told(r#"at = ["1h", "2h"], chats = { share = "50%" }, grow = "5k""#), "15000");
     }
 
     #[test]

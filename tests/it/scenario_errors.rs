@@ -196,6 +196,50 @@ count = "10k""#, r#"chats = "10k""#), @r#"
 }
 
 #[test]
+fn stores_that_cannot_be() {
+    assert_snapshot!(and(r#"[store]
+round_trip = "2ms"
+round_trip_p99 = "1ms""#), @r#"
+    x.toml:15: `round_trip_p99` in [store]: 1ms is less than `round_trip`, 2ms
+    round_trip_p99 = "1ms"
+                     ^^^^^
+    "#);
+    assert_snapshot!(and(r#"[store]
+timeout = "0s""#), @r#"
+    x.toml:14: `timeout` in [store]: no call would ever be answered
+    timeout = "0s"
+              ^^^^
+    "#);
+    assert_snapshot!(and(r#"[store]
+round_trp = "2ms""#), @r#"
+    x.toml:14: unknown key `round_trp` in [store]; did you mean `round_trip`?
+    round_trp = "2ms"
+    ^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn workloads_that_cannot_be() {
+    assert_snapshot!(with(r#"rate = "1/s""#, r#"rate = "1/s"
+method = "sendPhotos""#), @r#"
+    x.toml:10: unknown value `sendPhotos` of `method` in [workload.replies]; did you mean `sendPhoto`?
+    method = "sendPhotos"
+             ^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(with(r#"kind = "poisson"
+class = "reply"
+rate = "1/s""#, r#"kind = "broadcast"
+class = "reply"
+every = "10min"
+chats = { count = "8k" }
+grow = 500"#), @r#"
+    x.toml:11: `grow` in [workload.replies]: the last of 6 broadcasts would reach 10500 chats, and the scenario declares 10000 of these kinds; let it grow less, or declare more in [chats]
+    grow = 500
+           ^^^
+    "#);
+}
+
+#[test]
 fn what_is_missing_or_there_twice() {
     assert_snapshot!(with(r#"duration = "1h"
 "#, ""), @"x.toml: the scenario lacks `duration`");
@@ -326,6 +370,231 @@ workloads = []"#), @r#"
     x.toml:12: no group of design `plain-loop` takes workload `replies`; add it to `workloads`
     [[design.group]]
     ^^^^^^^^^^^^^^^^
+    "#);
+}
+
+/// Three processes, of whom this happens; the run ends at 1h10min.
+fn timeline(entries: &str) -> String {
+    with(
+        "strategy = \"plain-loop\"",
+        &format!("strategy = {{ kind = \"scheduler\" }}\ntimeline = [{entries}]\nprocesses = 3"),
+    )
+}
+
+#[test]
+fn timeline_entries_that_mean_nothing() {
+    assert_snapshot!(timeline(r#"{ kill = 0 }"#), @r#"
+    x.toml:13: [[design.timeline]] lacks when it happens: write `at`, `after` or `every`
+    timeline = [{ kill = 0 }]
+                ^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "5min", every = "1min", kill = 0 }"#), @r#"
+    x.toml:13: `every` in [[design.timeline]]: an entry has one when, and here is `at` too; write two entries
+    timeline = [{ at = "5min", every = "1min", kill = 0 }]
+                                       ^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "5min" }"#), @r#"
+    x.toml:13: [[design.timeline]] lacks what happens: write `add`, `leave`, `kill` or `restart`
+    timeline = [{ at = "5min" }]
+                ^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "5min", add = 1, leave = 1 }"#), @r#"
+    x.toml:13: `leave` in [[design.timeline]]: an entry has one what, and here is `add` too; write two entries
+    timeline = [{ at = "5min", add = 1, leave = 1 }]
+                                                ^
+    "#);
+    assert_snapshot!(timeline(r#"{ every = "5min", restart = 0 }"#), @r#"
+    x.toml:13: `restart` in [[design.timeline]]: goes with `at`; what goes with `every` is `kill`
+    timeline = [{ every = "5min", restart = 0 }]
+                                            ^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "5min", count = 3, kill = 0 }"#), @r#"
+    x.toml:13: `count` in [[design.timeline]]: goes with `after`; leave it out
+    timeline = [{ at = "5min", count = 3, kill = 0 }]
+                                       ^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "5min", restart = 0, restart_after = "1s" }"#), @r#"
+    x.toml:13: `restart_after` in [[design.timeline]]: goes with `kill`; leave it out
+    timeline = [{ at = "5min", restart = 0, restart_after = "1s" }]
+                                                            ^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "5min", add = 0 }"#), @r#"
+    x.toml:13: `add` in [[design.timeline]]: 0 processes; write at least 1
+    timeline = [{ at = "5min", add = 0 }]
+                                     ^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "5min", kill = [] }"#), @r#"
+    x.toml:13: `kill` in [[design.timeline]]: an empty list; write numbers of processes
+    timeline = [{ at = "5min", kill = [] }]
+                                      ^^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "5min", kill = [0, 1, 0] }"#), @r#"
+    x.toml:13: `kill` in [[design.timeline]]: process 0 is there twice
+    timeline = [{ at = "5min", kill = [0, 1, 0] }]
+                                      ^^^^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ after = "send", count = 0, kill = 0 }"#), @r#"
+    x.toml:13: `count` in [[design.timeline]]: 0 calls; the first one is 1
+    timeline = [{ after = "send", count = 0, kill = 0 }]
+                                          ^
+    "#);
+    assert_snapshot!(timeline(r#"{ after = "send", count = "5000M", kill = 0 }"#), @r#"
+    x.toml:13: `count` in [[design.timeline]]: 5000000000 calls; at most 4294967295 are counted
+    timeline = [{ after = "send", count = "5000M", kill = 0 }]
+                                          ^^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ after = "exchnage", kill = 0 }"#), @r#"
+    x.toml:13: `after` in [[design.timeline]]: strategy `scheduler` never calls `exchnage`; did you mean `exchange`?
+    timeline = [{ after = "exchnage", kill = 0 }]
+                          ^^^^^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ after = "incr", kill = 0 }"#), @r#"
+    x.toml:13: `after` in [[design.timeline]]: strategy `scheduler` never calls `incr`; known are send, exchange, finish, any
+    timeline = [{ after = "incr", kill = 0 }]
+                          ^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ every = "0s", kill = 0 }"#), @r#"
+    x.toml:13: `every` in [[design.timeline]]: 0s is no life; write how long a process lives on average, as in `2min`
+    timeline = [{ every = "0s", kill = 0 }]
+                          ^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "5min", kil = 0 }"#), @r#"
+    x.toml:13: unknown key `kil` in [[design.timeline]]; did you mean `kill`?
+    timeline = [{ at = "5min", kil = 0 }]
+                               ^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = 5, kill = 0 }"#), @r#"
+    x.toml:13: `at` in [[design.timeline]]: `5` has no unit; write `5s` for seconds, `5ms` for milliseconds
+    timeline = [{ at = 5, kill = 0 }]
+                       ^
+    "#);
+    assert_snapshot!(timeline(r#""5min""#), @r#"
+    x.toml:13: `timeline` in [[design]]: invalid type: string "5min", expected an entry such as { at = "10min", add = 3 }
+    timeline = ["5min"]
+                ^^^^^^
+    "#);
+}
+
+#[test]
+fn timelines_that_cannot_come_to_pass() {
+    assert_snapshot!(timeline(r#"{ at = "2h", kill = 0 }"#), @r#"
+    x.toml:13: `at` in [[design.timeline]]: 2h is not before the end of the run at 70min, so it never comes
+    timeline = [{ at = "2h", kill = 0 }]
+                       ^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "1h", kill = 0, restart_after = "10min" }"#), @r#"
+    x.toml:13: `restart_after` in [[design.timeline]]: 70min is not before the end of the run at 70min, so nobody comes back; leave it out
+    timeline = [{ at = "1h", kill = 0, restart_after = "10min" }]
+                                                       ^^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ every = "1h", kill = 0, restart_after = "70min" }"#), @r#"
+    x.toml:13: `restart_after` in [[design.timeline]]: 70min is not before the end of the run at 70min, so nobody comes back; leave it out
+    timeline = [{ every = "1h", kill = 0, restart_after = "70min" }]
+                                                          ^^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "10min", add = 1 }, { at = "5min", kill = [0, 3] }"#), @r#"
+    x.toml:13: `kill` in [[design.timeline]]: the group has no process 3 at 5min; it has processes 0 to 2
+    timeline = [{ at = "10min", add = 1 }, { at = "5min", kill = [0, 3] }]
+                                                                 ^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ after = "send", kill = 3 }"#), @r#"
+    x.toml:13: `kill` in [[design.timeline]]: the group never has a process 3; it has processes 0 to 2
+    timeline = [{ after = "send", kill = 3 }]
+                                         ^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "10min", kill = 1 }, { at = "15min", kill = 1 }"#), @r#"
+    x.toml:13: `kill` in [[design.timeline]]: process 1 does not run at 15min: it was killed at 10min
+    timeline = [{ at = "10min", kill = 1 }, { at = "15min", kill = 1 }]
+                                                                   ^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "10min", kill = 1 }, { at = "15min", leave = 3 }"#), @r#"
+    x.toml:13: `leave` in [[design.timeline]]: 3 processes cannot leave at 15min: 2 run then
+    timeline = [{ at = "10min", kill = 1 }, { at = "15min", leave = 3 }]
+                                                                    ^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "6min", restart = 0 }, { at = "5min", kill = 0, restart_after = "2min" }"#), @r#"
+    x.toml:13: `restart_after` in [[design.timeline]]: process 0 is restarted before it comes back at 7min; leave out this or `restart`
+    timeline = [{ at = "6min", restart = 0 }, { at = "5min", kill = 0, restart_after = "2min" }]
+                                                                                       ^^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ at = "5min", add = 65536 }"#), @r#"
+    x.toml:13: `add` in [[design.timeline]]: 3 and 65536 more processes are more than 65536
+    timeline = [{ at = "5min", add = 65536 }]
+                                     ^^^^^
+    "#);
+    assert_snapshot!(timeline(r#"{ every = "100ms", kill = [0, 1, 2], restart_after = "20ms" }"#), @r#"
+    x.toml:13: `every` in [[design.timeline]]: 100ms leads to some 105000 deaths in a run; at most 100000 are possible, so make it longer
+    timeline = [{ every = "100ms", kill = [0, 1, 2], restart_after = "20ms" }]
+                          ^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"start = "10min"
+timeline = [{ at = "5min", restart = 0 }]"#), @r#"
+    x.toml:14: `restart` in [[design.timeline]]: process 0 does not run at 5min: it starts at 10min
+    timeline = [{ at = "5min", restart = 0 }]
+                                         ^
+    "#);
+    assert_snapshot!(and(r#"start = "2h""#), @r#"
+    x.toml:13: `start` in [[design]]: 2h is not before the end of the run at 70min, so its processes never run
+    start = "2h"
+            ^^^^
+    "#);
+    // Deaths add up over the groups of a design, and a header is a place too.
+    assert_snapshot!(with(r#"strategy = "plain-loop""#, r#"[[design.group]]
+strategy = "plain-loop"
+timeline = [{ every = "60ms", kill = 0, restart_after = "0s" }]
+[[design.group]]
+strategy = { kind = "paced", rate = "1/s" }
+[[design.group.timeline]]
+every = "60ms"
+kill = 0
+restart_after = "0s""#), @r#"
+    x.toml:18: `every` in [[design.group.timeline]]: 60ms leads to some 140000 deaths in a run; at most 100000 are possible, so make it longer
+    every = "60ms"
+            ^^^^^^
+    "#);
+    assert_snapshot!(with(r#"strategy = "plain-loop""#, r#"timeline = [{ at = "5min", add = 1 }]
+[[design.group]]
+strategy = "plain-loop""#), @r#"
+    x.toml:12: `timeline` belongs into the tables [[design.group]]
+    timeline = [{ at = "5min", add = 1 }]
+               ^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"processes = 60000
+workers = 1
+timeline = [{ at = "5min", add = 5000 }]
+[[design]]
+name = "two"
+[[design.group]]
+name = "one"
+strategy = "plain-loop"
+processes = 40000
+workers = 1
+[[design.group]]
+strategy = "plain-loop"
+workers = 1
+timeline = [{ at = "5min", add = 40000 }]"#), @r#"
+    x.toml:16: design `two` has 80001 processes; at most 65536 are possible
+    [[design]]
+    ^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn clocks_that_cannot_be() {
+    assert_snapshot!(and(r#"skew = ["1s", "2s"]"#), @r#"
+    x.toml:13: `skew` in [[design]]: 2 values, more than processes (1); leave some out
+    skew = ["1s", "2s"]
+           ^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(and("skew = []"), @r#"
+    x.toml:13: `skew` in [[design]]: an empty list; write one for all processes, or one for each
+    skew = []
+           ^^
+    "#);
+    assert_snapshot!(and("skew = 2"), @r#"
+    x.toml:13: `skew` in [[design]]: `2` has no unit; write `2s` for seconds, `2ms` for milliseconds
+    skew = 2
+           ^
     "#);
 }
 
@@ -474,6 +743,17 @@ strategy = { kind = "paced", rate = "25/s" }
 [[design.group]]
 strategy = "plain-loop"
 token = "second"
+processes = 2
+start = "5min"
+skew = ["0s", "2s"]
+timeline = [
+    { at = "10min", add = 3 },
+    { at = "15min", kill = [0, 3], restart_after = "10s" },
+    { at = "20min", leave = 2 },
+    { at = "21min", restart = 0 },
+    { after = "send", kill = 1 },
+    { every = "20min", kill = [0, 2], restart_after = "1min" },
+]
 [[server.fault]]
 kind = "html"
 rate = "1%"
@@ -485,11 +765,21 @@ class = "old"
 file = "t.csv"
 speed = 2.5
 deadline = "1min"
+method = "sendPhoto"
+from_user = true
+[workload.list]
+kind = "broadcast"
+class = "broadcast"
+every = "20min"
+chats = { count = 500 }
+grow = "1k"
 [workload.promotion]
 kind = "broadcast"
 class = "broadcast"
 at = ["10min", "20min"]
 chats = { share = "20%" }
+[store]
+round_trip_p99 = "20ms"
 [[expect]]
 metric = "lag"
 where = { class = "reply" }
@@ -500,6 +790,12 @@ expect = ["p(99) <= 0.1 * plain-loop", "max < 1h"]
     trace("5,1,private\n");
     let scenario = load(&text);
     let again = load(&scenario.to_toml());
+    let groups = |scenario: &Scenario| {
+        let groups = scenario.designs.iter().flat_map(|design| &design.groups);
+        groups.map(|group| (group.processes, group.timeline.clone(), group.skew.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(groups(&scenario).iter().map(|(processes, ..)| *processes).collect::<Vec<_>>(), [1, 1, 5]);
+    assert_eq!(groups(&again), groups(&scenario));
     assert_eq!(again.to_toml(), scenario.to_toml());
     assert_eq!(again.hash, scenario.hash);
     assert_eq!(load(&format!("# A comment.\n{text}")).hash, scenario.hash);

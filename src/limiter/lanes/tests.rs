@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use fake_telegram::api::Method;
 use fake_telegram::time::Duration;
 use fake_telegram::units::Rate;
 use proptest::prelude::*;
@@ -24,6 +25,8 @@ fn message(number: u32, chat: u32) -> Message {
         deadline: Time::MAX,
         class: ClassIndex(0),
         kind: ChatKind::Private,
+        method: Method::SendMessage,
+        from_user: false,
     }
 }
 

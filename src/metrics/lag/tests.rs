@@ -1,4 +1,4 @@
-use fake_telegram::api::{Answer, CallId, ChatIndex, ChatKind, Decision, Truth};
+use fake_telegram::api::{Answer, CallId, ChatIndex, ChatKind, Decision, Method, Truth};
 use fake_telegram::time::Duration;
 use proptest::prelude::*;
 
@@ -16,6 +16,8 @@ fn ledger(lags_ms: &[Option<u64>]) -> Ledger {
         deadline: Time::MAX,
         class: ClassIndex(0),
         kind: ChatKind::Private,
+        method: Method::SendMessage,
+        from_user: false,
     };
     for number in 0..lags_ms.len() as u32 {
         ledger.observe(Time::ZERO, &Event::Due { message: message(number), alive: true });

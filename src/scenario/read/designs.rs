@@ -1,8 +1,12 @@
 //! Designs: who sends what with which strategy.
 
+use std::sync::Arc;
+
+use fake_telegram::time::Time;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::timeline::{Frame, Lives};
 use super::{Reader, Result, index_of};
 use crate::gate::RESERVED;
 use crate::names::hint;
@@ -12,7 +16,7 @@ use crate::scenario::{Design, Group, Scenario};
 use crate::strategy::Configured;
 
 /// Processes are numbered in 16 bits.
-const PROCESSES_MAX: u64 = 65_536;
+pub(super) const PROCESSES_MAX: u64 = 65_536;
 
 /// What a group has that says nothing else.
 #[derive(Clone, Copy)]
@@ -63,6 +67,7 @@ impl<'a> Reader<'a> {
         let written = design.clone();
         let (groups, strategy) = (design.take("group"), design.take("strategy"));
         let settings: GroupSettings = self.document.read(design, &["strategy", "group"])?;
+        let mut deaths = 0;
         let groups = match (groups, strategy) {
             (None, None) => {
                 return self.wrong(written.span, "[[design]] lacks `strategy` (or tables [[design.group]])");
@@ -73,9 +78,11 @@ impl<'a> Reader<'a> {
             }
             (None, Some(strategy)) => {
                 let settings = GroupSettings { name: None, ..settings.clone() };
-                vec![self.group(strategy, &settings, defaults, &written, scenario)?]
+                vec![self.group(strategy, &settings, defaults, &written, &mut deaths, scenario)?]
             }
-            (Some(groups), None) => self.groups(groups, &settings, defaults, &written, scenario)?,
+            (Some(groups), None) => {
+                self.groups(groups, &settings, defaults, &written, &mut deaths, scenario)?
+            }
         };
         let (groups, tables): (Vec<Group>, Vec<toml::Table>) = groups.into_iter().unzip();
         let Some(first) = groups.first() else {
@@ -95,9 +102,16 @@ impl<'a> Reader<'a> {
         design: &GroupSettings,
         defaults: Defaults,
         written: &Table<'_>,
+        deaths: &mut u64,
         scenario: &mut Scenario,
     ) -> Result<Vec<(Group, toml::Table)>> {
-        let misplaced = [("token", design.token.is_some()), ("workloads", design.workloads.is_some())];
+        let misplaced = [
+            ("token", design.token.is_some()),
+            ("workloads", design.workloads.is_some()),
+            ("start", design.start.is_some()),
+            ("skew", design.skew.is_some()),
+            ("timeline", design.timeline.is_some()),
+        ];
         if let Some((key, _)) = misplaced.into_iter().find(|(_, given)| *given) {
             return self.wrong(written.at(key), format!("`{key}` belongs into the tables [[design.group]]"));
         }
@@ -112,7 +126,7 @@ impl<'a> Reader<'a> {
                 return self.wrong(written.span, "[[design.group]] lacks `strategy`");
             };
             let settings = self.document.read(table, &["strategy"])?;
-            let (group, table) = self.group(strategy, &settings, defaults, &written, scenario)?;
+            let (group, table) = self.group(strategy, &settings, defaults, &written, deaths, scenario)?;
             if built.iter().any(|(other, _)| other.name == group.name) {
                 let message =
                     format!("there are two groups `{}`; give one of them another `name`", group.name);
@@ -135,13 +149,14 @@ impl<'a> Reader<'a> {
         Ok(built)
     }
 
-    /// A group, and its table with everything filled in.
+    /// A group, and its table with everything filled in. `deaths` are those by chance that the design expects.
     fn group(
         &self,
         strategy: Spanned<DeValue<'a>>,
         settings: &GroupSettings,
         defaults: Defaults,
         written: &Table<'_>,
+        deaths: &mut u64,
         scenario: &mut Scenario,
     ) -> Result<(Group, toml::Table)> {
         let strategy = self.strategy(strategy)?;
@@ -156,6 +171,11 @@ impl<'a> Reader<'a> {
         let workloads = self.routed(settings.workloads.as_deref(), written, scenario)?;
         let routed: Vec<&str> =
             workloads.iter().map(|index| scenario.workloads[*index].name.as_str()).collect();
+        let (start, horizon) = (settings.start.unwrap_or_default(), scenario.horizon());
+        let [start, horizon] = [start, horizon].map(|distance| Time::ZERO + distance);
+        let frame = Frame { strategy: &*strategy, processes, start, horizon };
+        let Lives { processes: all, timeline, skew, normal: lives } =
+            self.lives(settings, &frame, written, deaths)?;
         let mut parameters = toml::Table::new();
         parameters.insert("kind".to_owned(), strategy.kind().into());
         parameters.extend(strategy.parameters());
@@ -167,9 +187,11 @@ impl<'a> Reader<'a> {
             ("workloads", routed.into()),
             ("strategy", parameters.into()),
         ];
-        let normal =
-            normal.into_iter().map(|(key, value): (&str, toml::Value)| (key.to_owned(), value)).collect();
-        Ok((Group { name, strategy, processes, workers, token: token as u16, workloads }, normal))
+        let normal = normal.into_iter().chain(lives);
+        let normal = normal.map(|(key, value): (&str, toml::Value)| (key.to_owned(), value)).collect();
+        let group =
+            Group { name, strategy, processes: all, timeline, skew, workers, token: token as u16, workloads };
+        Ok((group, normal))
     }
 
     /// The workloads of these names; all without names.
@@ -195,7 +217,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A strategy: its kind, or a table with the kind and its parameters.
-    fn strategy(&self, strategy: Spanned<DeValue<'a>>) -> Result<Box<dyn Configured>> {
+    fn strategy(&self, strategy: Spanned<DeValue<'a>>) -> Result<Arc<dyn Configured>> {
         let span = strategy.span();
         let (kind, parameters) = match strategy.into_inner() {
             kind @ DeValue::String(_) => {
@@ -223,7 +245,7 @@ impl<'a> Reader<'a> {
         let strategy = (known.read)(parameters.into_deserializer())
             .map_err(|error| self.document.explain(&error, &["kind"]))?;
         match strategy.check() {
-            Ok(()) => Ok(strategy),
+            Ok(()) => Ok(strategy.into()),
             Err(error) => {
                 let message = format!("`{}` of strategy `{name}`: {}", error.key, error.message);
                 self.wrong(written.at(error.key), message)
