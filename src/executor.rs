@@ -114,10 +114,14 @@ struct Core {
     queue: RefCell<Queue>,
     /// Tasks to poll at this instant, in order.
     ready: RefCell<VecDeque<u32>>,
-    spawned: RefCell<Vec<(String, BoxedTask)>>,
-    has_spawned: Cell<bool>,
-    /// The task being polled.
+    spawned: RefCell<Vec<Spawned>>,
+    /// Groups whose tasks are to be dropped.
+    killed: RefCell<Vec<u32>>,
+    /// Whether something was spawned or killed.
+    has_changed: Cell<bool>,
+    /// The task being polled, and its group.
     current: Cell<u32>,
+    current_group: Cell<u32>,
     /// Address of its waker's data: how a future sees whether it is polled by its task or by a combinator.
     current_waker: Cell<*const ()>,
     /// Wakers of combinators, by slot.
@@ -131,7 +135,14 @@ struct Foreign {
     free: Vec<u32>,
 }
 
+struct Spawned {
+    group: u32,
+    name: String,
+    future: BoxedTask,
+}
+
 struct Task {
+    group: u32,
     name: String,
     future: Option<BoxedTask>,
     waker: Waker,
@@ -169,10 +180,23 @@ impl Handle {
         self.sleep_until(self.now().saturating_add(duration))
     }
 
-    /// Starts another task, after those that are ready now.
+    /// Starts another task, after those that are ready now; in the group of the task that does so, in group 0 outside
+    /// of tasks.
     pub fn spawn(&self, name: String, task: impl Future<Output = ()> + 'static) {
-        self.0.spawned.borrow_mut().push((name, Box::pin(task)));
-        self.0.has_spawned.set(true);
+        self.spawn_in(self.0.current_group.get(), name, task);
+    }
+
+    /// Starts a task of a group of tasks that end together if somebody [kills](Handle::kill) them.
+    pub fn spawn_in(&self, group: u32, name: String, task: impl Future<Output = ()> + 'static) {
+        self.0.spawned.borrow_mut().push(Spawned { group, name, future: Box::pin(task) });
+        self.0.has_changed.set(true);
+    }
+
+    /// Drops all tasks of `group` at this instant, before any task is polled again; the task that is being polled is
+    /// dropped when it next waits, so it should wait at once.
+    pub fn kill(&self, group: u32) {
+        self.0.killed.borrow_mut().push(group);
+        self.0.has_changed.set(true);
     }
 
     /// Calls [`Source::external`] with `number` (below 2^26) at `at`.
@@ -299,8 +323,10 @@ impl Executor {
             queue: RefCell::new(Queue::new(shuffle)),
             ready: RefCell::default(),
             spawned: RefCell::default(),
-            has_spawned: Cell::new(false),
+            killed: RefCell::default(),
+            has_changed: Cell::new(false),
             current: Cell::new(0),
+            current_group: Cell::new(0),
             current_waker: Cell::new(std::ptr::null()),
             foreign: RefCell::default(),
             waiting: Cell::new(""),
@@ -391,7 +417,8 @@ impl Executor {
             if self.woken.any() {
                 self.handle.0.ready.borrow_mut().extend(self.woken.take());
             }
-            if self.handle.0.has_spawned.take() {
+            if self.handle.0.has_changed.take() {
+                self.bury();
                 self.adopt();
             }
             let Some(task) = self.handle.0.ready.borrow_mut().pop_front() else { return Ok(()) };
@@ -402,16 +429,41 @@ impl Executor {
     /// Whether there is something to [settle](Executor::settle).
     #[inline]
     fn is_settled(&self) -> bool {
-        self.handle.0.ready.borrow().is_empty() && !self.handle.0.has_spawned.get() && !self.woken.any()
+        self.handle.0.ready.borrow().is_empty() && !self.handle.0.has_changed.get() && !self.woken.any()
+    }
+
+    /// Drops the tasks of killed groups.
+    fn bury(&mut self) {
+        let killed = self.handle.0.killed.take();
+        if killed.is_empty() {
+            return;
+        }
+        let is_killed = |group: u32| killed.contains(&group);
+        // What a dropped future does in its `Drop` may spawn, kill or wake.
+        let unborn: Vec<Spawned> = {
+            let mut spawned = self.handle.0.spawned.borrow_mut();
+            spawned.extract_if(.., |spawned| is_killed(spawned.group)).collect()
+        };
+        drop(unborn);
+        for id in 0..self.tasks.len() {
+            let task = &mut self.tasks[id];
+            if is_killed(task.group)
+                && let Some(future) = task.future.take()
+            {
+                self.ended.push(id as u32);
+                self.alive -= 1;
+                drop(future);
+            }
+        }
     }
 
     fn adopt(&mut self) {
         let spawned = self.handle.0.spawned.take();
-        for (name, future) in spawned {
+        for Spawned { group, name, future } in spawned {
             // Whoever still holds the number of a task that has ended wakes its successor, which then finds nothing new.
             let id = self.ended.pop().unwrap_or(self.tasks.len() as u32);
             let waker = self.woken.waker(id);
-            let task = Task { name, future: Some(future), waker, waiting: "its first turn" };
+            let task = Task { group, name, future: Some(future), waker, waiting: "its first turn" };
             match self.tasks.get_mut(id as usize) {
                 Some(slot) => *slot = task,
                 None => self.tasks.push(task),
@@ -437,6 +489,7 @@ impl Executor {
         let Some(future) = task.future.as_mut() else { return Ok(()) };
         let core = &self.handle.0;
         core.current.set(id);
+        core.current_group.set(task.group);
         core.current_waker.set(task.waker.data());
         core.waiting.set("something outside of the run");
         match future.as_mut().poll(&mut Context::from_waker(&task.waker)) {
@@ -447,6 +500,7 @@ impl Executor {
                 self.alive -= 1;
             }
         }
+        self.handle.0.current_group.set(0);
         Ok(())
     }
 

@@ -224,3 +224,43 @@ fn much_work_at_one_instant_is_not_a_spin() {
     });
     executor.run(&*crowd, Time::MAX).expect("it is work");
 }
+
+/// Two tasks of a group and one outside of it; each notes every second that it lives.
+#[test]
+fn a_killed_group_ends_at_once_and_nobody_else_does() {
+    let mut executor = Executor::default();
+    let handle = executor.handle().clone();
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    for (group, name) in [(1, "a"), (1, "b"), (2, "c")] {
+        let (handle, seen) = (handle.clone(), seen.clone());
+        executor.handle().spawn_in(group, name.to_owned(), async move {
+            loop {
+                seen.borrow_mut().push(name);
+                handle.sleep(Duration::from_secs(1)).await;
+            }
+        });
+    }
+    let killer = handle.clone();
+    handle.spawn_in(3, "killer".to_owned(), async move {
+        killer.sleep(Duration::from_millis(1_500)).await;
+        killer.kill(1);
+    });
+    executor.run(&Nothing, Time::from_secs(3)).expect("nothing stalls");
+    assert_eq!(*seen.borrow(), ["a", "b", "c", "a", "b", "c", "c"]);
+    assert_eq!(handle.pending(), 1, "the timers of the dead are gone");
+}
+
+#[test]
+fn a_task_that_kills_its_own_group_takes_its_children_along() {
+    let mut executor = Executor::default();
+    let handle = executor.handle().clone();
+    let late = Rc::new(Cell::new(false));
+    let (inner, flag) = (handle.clone(), late.clone());
+    handle.spawn_in(7, "parent".to_owned(), async move {
+        inner.spawn("child".to_owned(), async move { flag.set(true) });
+        inner.kill(7);
+        std::future::pending::<()>().await;
+    });
+    executor.run(&Nothing, Time::MAX).expect("nobody is left to wait");
+    assert!(!late.get());
+}
