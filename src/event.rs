@@ -17,13 +17,35 @@ pub enum Event {
         /// Whether its chat could receive at that instant.
         alive: bool,
     },
-    /// The outbox handed it to a process.
+    /// A process holds it: the outbox handed it over, or it left the store.
     Taken {
         /// The message's number.
         message: u32,
         /// To whom.
         process: ProcessIndex,
     },
+    /// The store holds it: whoever held it before no longer has to live.
+    Stored {
+        /// The message's number.
+        message: u32,
+    },
+    /// It asks what was answered before, and the answer was used again.
+    Reused {
+        /// The message.
+        message: Message,
+    },
+    /// A process begins, with nothing in its memory.
+    Started {
+        /// Which.
+        process: ProcessIndex,
+    },
+    /// A process is gone, and what it held with it.
+    Killed {
+        /// Which.
+        process: ProcessIndex,
+    },
+    /// What was in the store is gone.
+    Flushed,
     /// A call for it left a process.
     Sent {
         /// The message.
@@ -104,6 +126,7 @@ impl Observer for EventHash {
             Event::Due { message, alive } => {
                 self.add(message.deadline.as_micros());
                 let class = u64::from(message.class.0) << 8 | u64::from(alive);
+                let class = class | (message.method as u64) << 16 | u64::from(message.from_user) << 1;
                 (1, message.number, u64::from(message.chat.0) << 32 | class)
             }
             Event::Taken { message, process } => (2, message, process.0.into()),
@@ -117,6 +140,11 @@ impl Observer for EventHash {
             Event::Settled { message, belief } => (6, message.number, belief as u64),
             Event::GivenUp { message, why } => (7, message.number, why as u64),
             Event::Sample { level } => (8, 0, level.map_or(u64::MAX, |level| level.available)),
+            Event::Stored { message } => (9, message, 0),
+            Event::Reused { message } => (10, message.number, 0),
+            Event::Started { process } => (11, 0, process.0.into()),
+            Event::Killed { process } => (12, 0, process.0.into()),
+            Event::Flushed => (13, 0, 0),
         };
         self.add(at.as_micros());
         self.add(kind << 32 | u64::from(message));

@@ -22,7 +22,7 @@ pub enum Fate {
     Dropped,
     /// Not finished: in the outbox, on the wire, held by a live worker or in a queue of the store.
     Pending,
-    /// The sender is done with it, and it is not in the chat.
+    /// All else: the sender is done with it and it is not in the chat, or it is gone with a process or with the store.
     Lost,
 }
 
@@ -39,14 +39,20 @@ pub struct Line {
     pub alive: bool,
     state: State,
     answered_dead: bool,
+    /// Who holds it, as an index into the holders of the ledger.
+    holder: u32,
 }
 
 /// What the sender's side knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    Settled(Belief),
-    GivenUp(GiveUp),
+    /// Whoever held it is gone.
+    Gone,
+    Delivered,
+    Unknown,
+    Expired,
+    Dropped,
 }
 
 /// The books on all messages of a run.
@@ -59,7 +65,19 @@ pub struct Ledger {
     pub duplicated: u64,
     /// Messages first delivered after a later one of their chat.
     pub reordered: u64,
+    /// Messages whose answer was used again: delivered without a call.
+    pub reused: u64,
+    /// By holder, the outbox first: whether it is gone. A process that starts again is another holder, and so is the
+    /// store after its data were lost.
+    gone: Vec<bool>,
+    /// Which holder the store is now.
+    store: u32,
+    /// By process: which holder it is now.
+    processes: Vec<u32>,
 }
+
+/// The holder of what no process has taken.
+const OUTBOX: u32 = 0;
 
 impl Line {
     /// What became of it.
@@ -71,18 +89,19 @@ impl Line {
             return Fate::Dead;
         }
         match self.state {
-            State::GivenUp(GiveUp::Expired) => Fate::Expired,
-            State::GivenUp(GiveUp::ChatDead | GiveUp::Rejected | GiveUp::Attempts) => Fate::Dropped,
+            State::Expired => Fate::Expired,
+            State::Dropped => Fate::Dropped,
             State::Open => Fate::Pending,
-            State::Settled(_) => Fate::Lost,
+            State::Gone | State::Delivered | State::Unknown => Fate::Lost,
         }
     }
 
     /// What the sender believes, if it is done with the message and has not given it up.
     pub const fn belief(&self) -> Option<Belief> {
         match self.state {
-            State::Settled(belief) => Some(belief),
-            State::Open | State::GivenUp(_) => None,
+            State::Delivered => Some(Belief::Delivered),
+            State::Unknown => Some(Belief::Unknown),
+            State::Open | State::Gone | State::Expired | State::Dropped => None,
         }
     }
 }
@@ -90,12 +109,55 @@ impl Line {
 impl Ledger {
     /// The books for chats with indices below `chats`.
     pub fn new(chats: usize) -> Self {
-        Self { latest: vec![0; chats], ..Self::default() }
+        Self { latest: vec![0; chats], gone: vec![false; 2], store: 1, ..Self::default() }
+    }
+
+    /// The run is over, with calls for `on_the_wire` not yet decided: nothing changes any more.
+    pub fn close(&mut self, on_the_wire: &[u32]) {
+        for line in &mut self.lines {
+            if line.state == State::Open && self.gone[line.holder as usize] {
+                line.state = State::Gone;
+            }
+        }
+        for message in on_the_wire {
+            let line = &mut self.lines[*message as usize];
+            if line.state == State::Gone {
+                line.state = State::Open;
+            }
+        }
     }
 
     /// The lines, by message number: in order of due instants.
     pub fn lines(&self) -> &[Line] {
         &self.lines
+    }
+
+    fn new_holder(&mut self) -> u32 {
+        self.gone.push(false);
+        self.gone.len() as u32 - 1
+    }
+
+    fn line(&mut self, message: u32) -> &mut Line {
+        &mut self.lines[message as usize]
+    }
+
+    #[cold]
+    fn change_holders(&mut self, event: &Event) {
+        match *event {
+            Event::Started { process } => {
+                let (index, holder) = (usize::from(process.0), self.new_holder());
+                if self.processes.len() <= index {
+                    self.processes.resize(index + 1, OUTBOX);
+                }
+                self.processes[index] = holder;
+            }
+            Event::Killed { process } => self.gone[self.processes[usize::from(process.0)] as usize] = true,
+            Event::Flushed => {
+                self.gone[self.store as usize] = true;
+                self.store = self.new_holder();
+            }
+            _ => {}
+        }
     }
 }
 
@@ -116,6 +178,7 @@ impl Observer for Ledger {
                     alive,
                     state: State::Open,
                     answered_dead: false,
+                    holder: OUTBOX,
                 });
             }
             Event::Decided { message, decision } if decision.truth == Truth::Delivered => {
@@ -134,15 +197,31 @@ impl Observer for Ledger {
                 }
             }
             Event::Answered { message, answer, .. } => {
-                self.lines[message.number as usize].answered_dead = matches!(answer, Answer::Forbidden(_));
+                self.line(message.number).answered_dead = matches!(answer, Answer::Forbidden(_));
             }
             Event::Settled { message, belief } => {
-                self.lines[message.number as usize].state = State::Settled(belief);
+                self.line(message.number).state = match belief {
+                    Belief::Delivered => State::Delivered,
+                    Belief::Unknown => State::Unknown,
+                };
             }
             Event::GivenUp { message, why } => {
-                self.lines[message.number as usize].state = State::GivenUp(why);
+                self.line(message.number).state = match why {
+                    GiveUp::Expired => State::Expired,
+                    GiveUp::ChatDead | GiveUp::Rejected | GiveUp::Attempts => State::Dropped,
+                };
             }
-            Event::Decided { .. } | Event::Taken { .. } | Event::Sent { .. } | Event::Sample { .. } => {}
+            Event::Taken { message, process } => {
+                self.line(message).holder = self.processes[usize::from(process.0)];
+            }
+            Event::Stored { message } => self.line(message).holder = self.store,
+            Event::Reused { message } => {
+                self.reused += 1;
+                let line = self.line(message.number);
+                (line.delivered, line.state) = (line.delivered.min(at), State::Delivered);
+            }
+            Event::Started { .. } | Event::Killed { .. } | Event::Flushed => self.change_holders(event),
+            Event::Decided { .. } | Event::Sent { .. } | Event::Sample { .. } => {}
         }
     }
 }
@@ -184,6 +263,7 @@ mod tests {
         for event in events {
             ledger.observe(Time::from_secs(3), event);
         }
+        ledger.close(&[]);
         ledger.lines()[0].fate()
     }
 
@@ -202,6 +282,32 @@ mod tests {
         assert_eq!(fate_of(true, &[given_up(GiveUp::Attempts)]), Fate::Dropped);
         assert_eq!(fate_of(true, &[settled(Belief::Delivered)]), Fate::Lost);
         assert_eq!(fate_of(true, &[settled(Belief::Unknown)]), Fate::Lost);
+    }
+
+    #[test]
+    fn what_a_process_held_is_gone_with_it_and_what_the_store_holds_is_not() {
+        let process = ProcessIndex(3);
+        let (started, killed) = (Event::Started { process }, Event::Killed { process });
+        let (taken, stored) = (Event::Taken { message: 0, process }, Event::Stored { message: 0 });
+        assert_eq!(fate_of(true, &[started, killed]), Fate::Pending, "it is still in the outbox");
+        assert_eq!(fate_of(true, &[started, taken, killed]), Fate::Lost);
+        assert_eq!(fate_of(true, &[started, taken, killed, started]), Fate::Lost, "its memory is empty");
+        assert_eq!(fate_of(true, &[started, taken, killed, delivered(0)]), Fate::Delivered, "on the wire");
+        assert_eq!(fate_of(true, &[started, taken, stored, killed]), Fate::Pending);
+        assert_eq!(fate_of(true, &[started, taken, stored, Event::Flushed]), Fate::Lost);
+        assert_eq!(fate_of(true, &[Event::Flushed, started, taken, stored]), Fate::Pending);
+        assert_eq!(fate_of(true, &[started, taken, Event::Flushed]), Fate::Pending);
+        let mut ledger = Ledger::new(1);
+        for event in [Event::Due { message: message(0), alive: true }, started, taken, killed] {
+            ledger.observe(Time::ZERO, &event);
+        }
+        ledger.close(&[0]);
+        assert_eq!(ledger.lines()[0].fate(), Fate::Pending, "its call is on the wire");
+    }
+
+    #[test]
+    fn a_line_is_24_bytes() {
+        assert_eq!(size_of::<Line>(), 24);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub struct ProcessIndex(pub u16);
 
 /// What happens to a process. Each does nothing to a process that it does not fit, since chance may have been there
 /// first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// It starts with empty memory, unless it runs.
     Start,

@@ -22,12 +22,18 @@ pub(crate) fn check(scenario: &Scenario, run: &Run) {
     let lines = lines(run);
     // What cannot be seen in events is taken over; lags are compared on their own.
     let (penalty_us, lag_us) = (measured.penalty_us.clone(), measured.lag_us.clone());
+    let (penalties, penalty_max_us) = (measured.penalties.clone(), measured.penalty_max_us.clone());
+    let (store_keys, store_keys_without_ttl) = (measured.store_keys, measured.store_keys_without_ttl);
     let counted = Metrics {
         queue_depth_max: depths(scenario, run).into_iter().max().unwrap_or(0),
         early_retries: early_retries(scenario, design, run).len() as u64,
         budget_utilisation_ppm: utilisation(scenario, design, run),
         throttled: throttled(scenario, run),
         penalty_us,
+        penalties,
+        penalty_max_us,
+        store_keys,
+        store_keys_without_ttl,
         lag_us,
         ..totals(run, &lines)
     };
@@ -61,12 +67,27 @@ struct Line {
     last_answer: Option<Answer>,
     settled: Option<Belief>,
     given_up: Option<GiveUp>,
+    reused: Option<Time>,
+    holder: Holder,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Holder {
+    Outbox,
+    Process(ProcessIndex),
+    Store,
+    /// Whoever held it is gone.
+    Nobody,
 }
 
 impl Line {
+    fn delivered_at(&self) -> Option<Time> {
+        self.deliveries.first().copied().into_iter().chain(self.reused).min()
+    }
+
     /// By the first that applies of the definition's list.
     fn fate(&self) -> &'static str {
-        if !self.deliveries.is_empty() {
+        if self.delivered_at().is_some() {
             "delivered"
         } else if !self.alive || matches!(self.last_answer, Some(Answer::Forbidden(_))) {
             "dead"
@@ -74,7 +95,7 @@ impl Line {
             "expired"
         } else if self.given_up.is_some() {
             "dropped"
-        } else if self.settled.is_none() {
+        } else if self.settled.is_none() && self.holder != Holder::Nobody {
             "pending"
         } else {
             "lost"
@@ -88,7 +109,9 @@ fn lines(run: &Run) -> BTreeMap<u32, Line> {
         match *event {
             Event::Due { message, alive } => {
                 let (deliveries, last_answer) = (Vec::new(), None);
-                let line = Line { message, alive, deliveries, last_answer, settled: None, given_up: None };
+                let (settled, given_up, reused, holder) = (None, None, None, Holder::Outbox);
+                let line =
+                    Line { message, alive, deliveries, last_answer, settled, given_up, reused, holder };
                 assert!(lines.insert(message.number, line).is_none(), "a message falls due once");
                 assert_eq!(*at, message.due);
             }
@@ -99,14 +122,35 @@ fn lines(run: &Run) -> BTreeMap<u32, Line> {
             Event::Answered { message, answer, .. } => line(&mut lines, message).last_answer = Some(answer),
             Event::Settled { message, belief } => line(&mut lines, message).settled = Some(belief),
             Event::GivenUp { message, why } => line(&mut lines, message).given_up = Some(why),
-            Event::Decided { .. } | Event::Taken { .. } | Event::Sample { .. } => {}
+            Event::Reused { message } => line(&mut lines, message).reused = Some(*at),
+            Event::Taken { message, process } => held_by(&mut lines, message, Holder::Process(process)),
+            Event::Stored { message } => held_by(&mut lines, message, Holder::Store),
+            Event::Killed { process } => lose(&mut lines, Holder::Process(process)),
+            Event::Flushed => lose(&mut lines, Holder::Store),
+            Event::Decided { .. } | Event::Started { .. } | Event::Sample { .. } => {}
         }
     }
     lines
 }
 
+fn held_by(lines: &mut BTreeMap<u32, Line>, message: u32, holder: Holder) {
+    lines.get_mut(&message).expect("nothing happens to a message before it is due").holder = holder;
+}
+
+fn lose(lines: &mut BTreeMap<u32, Line>, holder: Holder) {
+    lines.values_mut().filter(|line| line.holder == holder).for_each(|line| line.holder = Holder::Nobody);
+}
+
 fn line(lines: &mut BTreeMap<u32, Line>, message: Message) -> &mut Line {
     lines.get_mut(&message.number).expect("nothing happens to a message before it is due")
+}
+
+fn calls_per_ms_max(run: &Run) -> u64 {
+    let mut calls: BTreeMap<u64, u64> = BTreeMap::new();
+    for (at, _) in run.tape.iter().filter(|(_, event)| matches!(event, Event::Sent { .. })) {
+        *calls.entry(at.as_micros() / 1_000).or_default() += 1;
+    }
+    calls.into_values().max().unwrap_or(0)
 }
 
 fn totals(run: &Run, lines: &BTreeMap<u32, Line>) -> Metrics {
@@ -130,9 +174,12 @@ fn totals(run: &Run, lines: &BTreeMap<u32, Line>) -> Metrics {
         believed_unknown: believed(Belief::Unknown),
         believed_falsely: lines
             .values()
-            .filter(|line| line.believes(Belief::Delivered) && line.deliveries.is_empty())
+            .filter(|line| line.believes(Belief::Delivered) && line.delivered_at().is_none())
             .count() as u64,
         requests,
+        reused: lines.values().filter(|line| line.reused.is_some()).count() as u64,
+        kills: events(&|event| matches!(event, Event::Killed { .. })),
+        calls_per_ms_max: calls_per_ms_max(run),
         calls_in_penalty: events(
             &|event| matches!(event, Event::Decided { decision, .. } if decision.in_penalty),
         ),
@@ -147,7 +194,8 @@ fn totals(run: &Run, lines: &BTreeMap<u32, Line>) -> Metrics {
 
 impl Line {
     fn believes(&self, belief: Belief) -> bool {
-        self.given_up.is_none() && self.settled == Some(belief)
+        let reused = self.reused.is_some() && belief == Belief::Delivered;
+        self.given_up.is_none() && (self.settled == Some(belief) || reused)
     }
 }
 
@@ -313,9 +361,9 @@ fn second_chat(refusals: &[&Refusal]) -> bool {
 fn check_lag<'a>(lag: &Lag, lines: impl Iterator<Item = &'a Line>, horizon: Time) {
     let (mut ages, mut infinite): (Vec<u64>, Vec<u64>) = lines
         .filter(|line| line.alive)
-        .map(|line| match line.deliveries.first() {
+        .map(|line| match line.delivered_at() {
             Some(delivered) => {
-                ((*delivered - line.message.due).as_micros(), (*delivered - line.message.due).as_micros())
+                ((delivered - line.message.due).as_micros(), (delivered - line.message.due).as_micros())
             }
             None => ((horizon - line.message.due).as_micros(), u64::MAX),
         })
