@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use fake_telegram::api::{Answer, ChatIndex, TokenIndex, Truth};
+use fake_telegram::api::{Answer, ChatIndex, Method, TokenIndex, Truth};
 use fake_telegram::limits::{Key, Limit};
 use fake_telegram::time::{Duration, Time};
 use rustc_hash::FxHashMap;
@@ -23,17 +23,21 @@ const COMMON_KNOWLEDGE: Duration = Duration::from_secs(1);
 pub struct EarlyRetries {
     /// How many there were.
     pub count: u64,
-    /// Whether each limit is keyed by chat.
-    by_chat: Vec<bool>,
+    /// By limit: whose budget it is.
+    keys: Vec<Key>,
     /// Which token each process sends with.
     tokens: Vec<TokenIndex>,
     refusals: Vec<Refusals>,
+    /// By limits that no token has for itself.
+    host: Refusal,
 }
 
 /// What a token's processes were refused.
 #[derive(Debug, Default)]
 struct Refusals {
     token: Refusal,
+    /// By method.
+    methods: [Refusal; Method::ALL.len()],
     chats: FxHashMap<ChatIndex, Refusal>,
     /// No refusal in `chats` lasts longer.
     chats_until: Time,
@@ -60,9 +64,10 @@ impl EarlyRetries {
         let refusals = tokens.iter().map(|token| usize::from(token.0) + 1).max().unwrap_or(0);
         Self {
             count: 0,
-            by_chat: limits.iter().map(|limit| limit.key == Key::Chat).collect(),
+            keys: limits.iter().map(|limit| limit.key).collect(),
             tokens,
             refusals: std::iter::repeat_with(Refusals::default).take(refusals).collect(),
+            host: Refusal::default(),
         }
     }
 
@@ -104,11 +109,14 @@ impl Observer for EarlyRetries {
     fn observe(&mut self, at: Time, event: &Event) {
         match *event {
             Event::Sent { message, process, .. } => {
-                let Refusals { token, chats, chats_until } = self.of(process);
-                let early = token.known(at, process, message.chat)
+                let chat = message.chat;
+                let early_for_all = self.host.known(at, process, chat);
+                let Refusals { token, methods, chats, chats_until } = self.of(process);
+                let early = token.known(at, process, chat)
+                    || methods[message.method as usize].known(at, process, chat)
                     || at < *chats_until
-                        && chats.get_mut(&message.chat).is_some_and(|r| r.known(at, process, message.chat));
-                self.count += u64::from(early);
+                        && chats.get_mut(&chat).is_some_and(|refusal| refusal.known(at, process, chat));
+                self.count += u64::from(early || early_for_all);
             }
             Event::Answered {
                 message,
@@ -119,14 +127,20 @@ impl Observer for EarlyRetries {
                 let Truth::Refused { limit, .. } = decision.truth else { return };
                 let Some(wait) = answer.retry_after(decision.at) else { return };
                 let until = decision.at.saturating_add(wait);
-                let by_chat = self.by_chat[usize::from(limit.0)];
-                let refusals = self.of(process);
-                if by_chat {
-                    refusals.chats_until = refusals.chats_until.max(until);
-                    refusals.chats.entry(message.chat).or_default().extend(at, until, process, message.chat);
-                } else {
-                    refusals.token.extend(at, until, process, message.chat);
+                let (key, chat) = (self.keys[usize::from(limit.0)], message.chat);
+                if key == Key::Host {
+                    return self.host.extend(at, until, process, chat);
                 }
+                let refusals = self.of(process);
+                let refusal = match key {
+                    Key::Chat => {
+                        refusals.chats_until = refusals.chats_until.max(until);
+                        refusals.chats.entry(chat).or_default()
+                    }
+                    Key::Method => &mut refusals.methods[message.method as usize],
+                    Key::Token | Key::Host => &mut refusals.token,
+                };
+                refusal.extend(at, until, process, chat);
             }
             _ => {}
         }
@@ -135,7 +149,7 @@ impl Observer for EarlyRetries {
 
 #[cfg(test)]
 mod tests {
-    use fake_telegram::api::{CallId, ChatKind, Decision, LimitIndex, Method};
+    use fake_telegram::api::{CallId, ChatKind, Decision, LimitIndex};
     use fake_telegram::hint::RetryHint;
     use fake_telegram::profile::Profile;
 
@@ -147,8 +161,16 @@ mod tests {
 
     fn message(chat: u32) -> Message {
         let (due, deadline, class) = (Time::ZERO, Time::MAX, ClassIndex(0));
-        let (kind, method, from_user) = (ChatKind::Private, Method::SendMessage, false);
-        Message { number: 0, chat: ChatIndex(chat), due, deadline, class, kind, method, from_user }
+        Message {
+            number: 0,
+            chat: ChatIndex(chat),
+            due,
+            deadline,
+            class,
+            kind: ChatKind::Private,
+            method: Method::SendMessage,
+            from_user: false,
+        }
     }
 
     /// A refusal of 10 s, decided and answered at 0 to process 0.
@@ -182,6 +204,25 @@ mod tests {
         assert!(!is_early(&mut check, 5_000, 0, 8), "another chat");
         assert!(is_early(&mut check, 9_999, 0, 7));
         assert!(!is_early(&mut check, 10_000, 0, 7), "retry_after is over");
+    }
+
+    /// A limit of a method says nothing of another, one of the host speaks to all tokens.
+    #[test]
+    fn a_refusal_speaks_of_whom_its_limit_is_keyed_by() {
+        let limit = |key| Limit { key, kinds: Vec::new(), ..Profile::telegram().limits[0].clone() };
+        let limits = [limit(Key::Method), limit(Key::Host)];
+        let early = |of: u8, process, method| {
+            let mut check = EarlyRetries::new(&limits, vec![TokenIndex(0), TokenIndex(1)]);
+            refused(&mut check, LimitIndex(of), 7);
+            refused(&mut check, LimitIndex(of), 8);
+            let message = Message { method, ..message(9) };
+            let event = Event::Sent { message, process: ProcessIndex(process), attempt: 1 };
+            check.observe(Time::from_secs(2), &event);
+            check.count == 1
+        };
+        assert!(early(0, 0, Method::SendMessage) && !early(0, 0, Method::SendPhoto));
+        assert!(!early(0, 1, Method::SendMessage), "another token");
+        assert!(early(1, 1, Method::SendPhoto), "all are one to the host");
     }
 
     #[test]
