@@ -10,7 +10,8 @@ use criterion::{BenchmarkId, Criterion, Throughput};
 use fake_telegram::api::{ChatIndex, ChatKind, Method};
 use fake_telegram::bucket::{BucketState, TokenBucket};
 use fake_telegram::units::Rate;
-use floodlab::limiter::lanes::{Lanes, Pace};
+use floodlab::limiter::lanes::Lanes;
+use floodlab::limiter::offer::Pace;
 use floodlab::rng::draw;
 use floodlab::store::Store;
 use floodlab::world::{ClassIndex, Message};
@@ -72,7 +73,7 @@ impl Queue {
     fn new(waiting: u64) -> Self {
         let private = TokenBucket::new(Rate::per_second(1), 3);
         let group = TokenBucket::new(Rate::per_minute(15), 5);
-        let lanes = Lanes::new(Pace { private, group, channel: group });
+        let lanes = Lanes::new(Pace { private, group, channel: group }, Duration::from_mins(1));
         let mut queue = Self { lanes, now: Time::ZERO, pushed: 0, popped: 0, expired: Vec::new() };
         for _ in 0..waiting {
             queue.push();
@@ -88,7 +89,7 @@ impl Queue {
             self.push();
             self.lanes.promote(self.now);
             if let Some(offer) = self.lanes.pop(self.now, &mut self.expired) {
-                self.lanes.finish(offer.message.chat, self.now);
+                self.lanes.finish(&offer, self.now);
                 self.popped += 1;
             }
         }
@@ -108,6 +109,6 @@ impl Queue {
             from_user: false,
         };
         let rank = (self.pushed % 3) as usize;
-        assert_eq!(self.lanes.push(message, rank, self.now), None, "nobody is dead");
+        assert_eq!(self.lanes.push(message, rank, self.now, true), None, "nobody is dead");
     }
 }

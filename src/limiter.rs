@@ -2,5 +2,13 @@
 //!
 //! The token bucket is the server model's own ([`fake_telegram::bucket`]).
 
-pub mod lanes;
+pub mod hint;
 pub mod pause;
+pub mod ramp;
+pub mod level_bucket;
+pub mod window_counter;
+pub mod budget;
+pub mod offer;
+pub mod lanes;
+pub mod fifo;
+pub mod queue;

@@ -7,9 +7,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use fake_telegram::api::{ChatIndex, ChatKind};
-use fake_telegram::bucket::{BucketState, TokenBucket};
-use fake_telegram::time::Time;
+use fake_telegram::bucket::BucketState;
+use fake_telegram::time::{Duration, Time};
 
+use super::offer::{Offer, Pace, Postponed};
 use crate::world::Message;
 
 /// Ranks of messages: 0 goes first.
@@ -17,30 +18,11 @@ pub const RANKS: usize = 4;
 /// No node.
 const NONE: u32 = u32::MAX;
 
-/// How fast each kind of chat is written to.
-#[derive(Debug, Clone, Copy)]
-pub struct Pace {
-    /// Private chats.
-    pub private: TokenBucket,
-    /// Groups.
-    pub group: TokenBucket,
-    /// Channels.
-    pub channel: TokenBucket,
-}
-
-/// A message to be sent now, and how often it was tried in vain before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Offer {
-    /// The message.
-    pub message: Message,
-    /// Attempts so far after which nobody knows whether it arrived.
-    pub tries: u8,
-}
-
 /// The lanes of all chats.
 #[derive(Debug)]
 pub struct Lanes {
     pace: Pace,
+    lease: Duration,
     lanes: Vec<Lane>,
     nodes: Vec<Node>,
     free: u32,
@@ -50,6 +32,9 @@ pub struct Lanes {
     ready_lanes: usize,
     /// Lanes that wait for their date.
     blocked: BinaryHeap<Reverse<(Time, u32)>>,
+    offered: u32,
+    /// Messages in flight: until when, chat, ticket.
+    leases: VecDeque<(Time, u32, u32)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +64,10 @@ struct Node {
     message: Message,
     pushed: u32,
     next: u32,
+    /// Of its offer while it is in flight.
+    ticket: u32,
     tries: u8,
+    refusals: u8,
 }
 
 const EMPTY: Lane = Lane {
@@ -91,21 +79,12 @@ const EMPTY: Lane = Lane {
     rank: 0,
 };
 
-impl Pace {
-    const fn of(&self, kind: ChatKind) -> &TokenBucket {
-        match kind {
-            ChatKind::Private => &self.private,
-            ChatKind::Group => &self.group,
-            ChatKind::Channel => &self.channel,
-        }
-    }
-}
-
 impl Lanes {
-    /// Empty lanes.
-    pub fn new(pace: Pace) -> Self {
+    /// Empty lanes, whose messages may be in flight for as long as `lease`.
+    pub fn new(pace: Pace, lease: Duration) -> Self {
         Self {
             pace,
+            lease,
             lanes: Vec::new(),
             nodes: Vec::new(),
             free: NONE,
@@ -113,20 +92,27 @@ impl Lanes {
             ready: Default::default(),
             ready_lanes: 0,
             blocked: BinaryHeap::new(),
+            offered: 0,
+            leases: VecDeque::new(),
         }
     }
 
-    /// A message joins its lane. Returns it if its chat is known to be dead.
-    pub fn push(&mut self, message: Message, rank: usize, now: Time) -> Option<Message> {
+    /// A message joins its lane. Returns it if its chat is known to be dead; if `revives`, one that answers its user
+    /// tells that the chat is not.
+    pub fn push(&mut self, message: Message, rank: usize, now: Time, revives: bool) -> Option<Message> {
         let chat = message.chat.0 as usize;
         if chat >= self.lanes.len() {
             self.lanes.resize(chat + 1, EMPTY);
         }
         if self.lanes[chat].state == State::Dead {
-            return Some(message);
+            if !(revives && message.from_user) {
+                return Some(message);
+            }
+            self.lanes[chat].state = State::Empty;
         }
         self.pushed += 1;
-        let node = self.node(Node { message, pushed: self.pushed, next: NONE, tries: 0 });
+        let node =
+            self.node(Node { message, pushed: self.pushed, next: NONE, ticket: 0, tries: 0, refusals: 0 });
         let lane = &mut self.lanes[chat];
         lane.latest[rank] = self.pushed;
         if lane.head == NONE {
@@ -145,8 +131,9 @@ impl Lanes {
         None
     }
 
-    /// The next message to send, of the highest rank that is ready; its lane then waits for
-    /// [`finish`](Lanes::finish) or [`postpone`](Lanes::postpone). Messages whose deadline is over go to `expired`.
+    /// The next message to send, of the highest rank that is ready; it is in flight from now on, and its lane waits for
+    /// [`finish`](Lanes::finish), [`postpone`](Lanes::postpone) or [`close`](Lanes::close). Messages whose deadline is
+    /// over go to `expired`.
     pub fn pop(&mut self, now: Time, expired: &mut Vec<Message>) -> Option<Offer> {
         for rank in 0..RANKS {
             while let Some(chat) = self.ready[rank].pop_front() {
@@ -155,7 +142,8 @@ impl Lanes {
                     continue;
                 }
                 self.ready_lanes -= 1;
-                let Node { message, tries, .. } = self.nodes[lane.head as usize];
+                let head = lane.head as usize;
+                let Node { message, tries, refusals, .. } = self.nodes[head];
                 if message.deadline < now {
                     expired.push(message);
                     self.advance(chat, now, Time::ZERO);
@@ -164,30 +152,45 @@ impl Lanes {
                 let lane = &mut self.lanes[chat.0 as usize];
                 lane.state = State::InFlight;
                 self.pace.of(message.kind).take(&mut lane.bucket, now);
-                return Some(Offer { message, tries });
+                self.offered += 1;
+                let ticket = self.offered;
+                self.nodes[head].ticket = ticket;
+                if self.lease < Duration::MAX {
+                    self.leases.push_back((now.saturating_add(self.lease), chat.0, ticket));
+                }
+                return Some(Offer { message, tries, refusals, ticket, slot: chat.0 });
             }
         }
         None
     }
 
-    /// The message in flight in `chat` is done with.
-    pub fn finish(&mut self, chat: ChatIndex, now: Time) {
-        self.advance(chat, now, Time::ZERO);
+    /// The message in flight is done with. An offer whose lease has ended means nothing any more, here and below.
+    pub fn finish(&mut self, offer: &Offer, now: Time) {
+        if self.is_in_flight(offer.slot, offer.ticket) {
+            self.advance(offer.message.chat, now, Time::ZERO);
+        }
     }
 
-    /// The message in flight in `chat` stays the head of its lane and is not sent before `until`. `in_vain` if
-    /// nobody knows whether it arrived.
-    pub fn postpone(&mut self, chat: ChatIndex, now: Time, until: Time, in_vain: bool) {
+    /// The message in flight stays the head of its lane and does not go before `until`.
+    pub fn postpone(&mut self, offer: &Offer, now: Time, until: Time, why: Postponed) {
+        if !self.is_in_flight(offer.slot, offer.ticket) {
+            return;
+        }
+        let chat = offer.message.chat;
         let node = &mut self.nodes[self.lanes[chat.0 as usize].head as usize];
-        node.tries += u8::from(in_vain);
+        why.count(&mut node.tries, &mut node.refusals);
         let kind = node.message.kind;
         self.resume(chat, kind, now, until);
     }
 
-    /// `chat` cannot receive: the message in flight is done with, and what waits behind it is returned. Whatever is
-    /// pushed later comes back at once.
-    pub fn close(&mut self, chat: ChatIndex) -> Vec<Message> {
+    /// The chat of the message in flight cannot receive: the message is done with, and what waits behind it is
+    /// returned. Whatever is pushed later comes back at once.
+    pub fn close(&mut self, offer: &Offer) -> Vec<Message> {
         let mut waiting = Vec::new();
+        if !self.is_in_flight(offer.slot, offer.ticket) {
+            return waiting;
+        }
+        let chat = offer.message.chat;
         let mut node = self.unlink(chat);
         while node != NONE {
             waiting.push(self.nodes[node as usize].message);
@@ -195,6 +198,39 @@ impl Lanes {
         }
         self.lanes[chat.0 as usize].state = State::Dead;
         waiting
+    }
+
+    /// A message whose lease has ended while it was in flight: it still is, and it is for the caller to
+    /// [`finish`](Lanes::finish) or [`postpone`](Lanes::postpone) it.
+    pub fn overdue(&mut self, now: Time) -> Option<Offer> {
+        while let Some((until, chat, ticket)) = self.leases.front().copied()
+            && until <= now
+        {
+            self.leases.pop_front();
+            if self.is_in_flight(chat, ticket) {
+                let head = self.lanes[chat as usize].head as usize;
+                let Node { message, tries, refusals, .. } = self.nodes[head];
+                return Some(Offer { message, tries, refusals, ticket, slot: chat });
+            }
+        }
+        None
+    }
+
+    /// When the oldest lease ends; [`Time::MAX`] if nothing is in flight.
+    pub fn lease_ends_at(&mut self) -> Time {
+        while let Some((until, chat, ticket)) = self.leases.front().copied() {
+            if self.is_in_flight(chat, ticket) {
+                return until;
+            }
+            self.leases.pop_front();
+        }
+        Time::MAX
+    }
+
+    fn is_in_flight(&self, chat: u32, ticket: u32) -> bool {
+        self.lanes.get(chat as usize).is_some_and(|lane| {
+            lane.state == State::InFlight && self.nodes[lane.head as usize].ticket == ticket
+        })
     }
 
     /// Lanes whose date has come become ready.
@@ -207,13 +243,11 @@ impl Lanes {
         }
     }
 
-    /// Whether some lane may send now.
-    pub const fn is_ready(&self) -> bool {
-        self.ready_lanes > 0
-    }
-
-    /// When the next blocked lane becomes ready; [`Time::MAX`] if none waits for its date.
-    pub fn next_at(&self) -> Time {
+    /// When the next message may go: `now` if one may now, [`Time::MAX`] if no lane waits for its date.
+    pub fn next_at(&self, now: Time) -> Time {
+        if self.ready_lanes > 0 {
+            return now;
+        }
         self.blocked.peek().map_or(Time::MAX, |Reverse((at, _))| *at)
     }
 

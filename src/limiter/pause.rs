@@ -1,26 +1,79 @@
-//! A sender's "not before", for the whole token.
+//! A sender's "not before", and whom a refusal concerns (incidents S3, S15).
 
-use fake_telegram::api::ChatIndex;
+use fake_telegram::api::{ChatIndex, Method};
 use fake_telegram::time::Time;
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Tells a chat's refusal from the token's: a 429 does not say which limit it hit.
-///
-/// The first refused chat is that chat's own affair. When a second chat is refused while the first is still refused,
-/// the token is taken to be limited, until the later of both.
-#[derive(Debug, Clone, Copy, Default)]
+/// Whom a refusal concerns. A 429 does not say which limit it hit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PauseKey {
+    /// First its chat alone. When a second chat is refused while the first still is, the token is taken to be limited,
+    /// until the later of both.
+    #[default]
+    Learned,
+    /// Its chat.
+    Chat,
+    /// All calls of its method with its token.
+    Method,
+    /// All calls with its token.
+    Token,
+    /// All calls, whatever the token.
+    Host,
+}
+
+/// Which calls are not to be made, and until when.
+#[derive(Debug, Clone, Default)]
 pub struct Pause {
+    key: PauseKey,
+    /// For everything that the key covers.
     until: Time,
+    /// By chat or by method.
+    parts: FxHashMap<u32, Time>,
+    /// The last of these.
+    parts_until: Time,
+    /// The first chat that is refused, and until when it or another is.
     refused: Option<(ChatIndex, Time)>,
 }
 
+/// Above so many entries those that are over are thrown away.
+const PARTS_MAX: usize = 1_024;
+
 impl Pause {
-    /// Nothing is to be sent before this instant.
+    /// No pause yet.
+    pub fn new(key: PauseKey) -> Self {
+        Self { key, ..Self::default() }
+    }
+
+    /// Nothing at all is to be sent before this instant.
     pub const fn until(&self) -> Time {
         self.until
     }
 
-    /// A call to `chat` was refused at `now`, until `until`.
-    pub fn refuse(&mut self, now: Time, chat: ChatIndex, until: Time) {
+    /// A call with `method` to `chat` is not to be made before this instant.
+    pub fn until_for(&self, now: Time, chat: ChatIndex, method: Method) -> Time {
+        if self.parts_until <= now {
+            return self.until;
+        }
+        let part = self.parts.get(&self.part(chat, method)).copied().unwrap_or(Time::ZERO);
+        self.until.max(part)
+    }
+
+    /// A call with `method` to `chat` was refused at `now`, until `until`.
+    pub fn refuse(&mut self, now: Time, chat: ChatIndex, method: Method, until: Time) {
+        match self.key {
+            PauseKey::Token | PauseKey::Host => self.until = self.until.max(until),
+            PauseKey::Chat | PauseKey::Method => self.refuse_part(now, self.part(chat, method), until),
+            PauseKey::Learned => {
+                self.refuse_part(now, self.part(chat, method), until);
+                self.learn(now, chat, until);
+            }
+        }
+    }
+
+    fn learn(&mut self, now: Time, chat: ChatIndex, until: Time) {
         match self.refused {
             Some((first, first_until)) if now < first_until => {
                 if first != chat {
@@ -29,6 +82,22 @@ impl Pause {
                 self.refused = Some((first, first_until.max(until)));
             }
             _ => self.refused = Some((chat, until)),
+        }
+    }
+
+    fn refuse_part(&mut self, now: Time, part: u32, until: Time) {
+        if self.parts.len() >= PARTS_MAX {
+            self.parts.retain(|_, until| now < *until);
+        }
+        let known = self.parts.entry(part).or_default();
+        *known = until.max(*known);
+        self.parts_until = self.parts_until.max(until);
+    }
+
+    const fn part(&self, chat: ChatIndex, method: Method) -> u32 {
+        match self.key {
+            PauseKey::Method => method as u32,
+            _ => chat.0,
         }
     }
 }
@@ -41,21 +110,57 @@ mod tests {
         Time::from_secs(seconds)
     }
 
+    /// Refusals of (at, chat, until), all with sendMessage.
+    fn after(key: PauseKey, refusals: &[(u64, u32, u64)]) -> Pause {
+        let mut pause = Pause::new(key);
+        for (at, chat, until) in refusals {
+            pause.refuse(s(*at), ChatIndex(*chat), Method::SendMessage, s(*until));
+        }
+        pause
+    }
+
+    fn until(pause: &Pause, chat: u32, method: Method) -> Time {
+        pause.until_for(s(0), ChatIndex(chat), method)
+    }
+
     #[test]
     fn one_chat_is_its_own_affair_and_two_are_the_tokens() {
-        let mut pause = Pause::default();
-        pause.refuse(s(0), ChatIndex(1), s(10));
-        pause.refuse(s(2), ChatIndex(1), s(12));
-        assert_eq!(pause.until(), Time::ZERO);
-        pause.refuse(s(11), ChatIndex(2), s(15));
+        let mut pause = after(PauseKey::Learned, &[(0, 1, 10), (2, 1, 12)]);
+        assert_eq!((pause.until(), until(&pause, 1, Method::SendMessage)), (Time::ZERO, s(12)));
+        pause.refuse(s(11), ChatIndex(2), Method::SendMessage, s(15));
         assert_eq!(pause.until(), s(15));
     }
 
     #[test]
     fn a_refusal_that_is_over_is_forgotten() {
-        let mut pause = Pause::default();
-        pause.refuse(s(0), ChatIndex(1), s(10));
-        pause.refuse(s(10), ChatIndex(2), s(15));
+        let pause = after(PauseKey::Learned, &[(0, 1, 10), (10, 2, 15)]);
         assert_eq!(pause.until(), Time::ZERO);
+    }
+
+    #[test]
+    fn a_key_covers_what_it_says_and_nothing_else() {
+        let covered = |key| {
+            let pause = after(key, &[(0, 1, 10)]);
+            [(1, Method::SendMessage), (2, Method::SendMessage), (1, Method::SendPhoto)]
+                .map(|(chat, method)| until(&pause, chat, method) == s(10))
+        };
+        assert_eq!(covered(PauseKey::Chat), [true, false, true]);
+        assert_eq!(covered(PauseKey::Method), [true, true, false]);
+        assert_eq!(covered(PauseKey::Token), [true; 3]);
+        assert_eq!(covered(PauseKey::Host), [true; 3]);
+    }
+
+    #[test]
+    fn a_later_refusal_never_shortens_a_pause() {
+        for key in [PauseKey::Learned, PauseKey::Chat, PauseKey::Method, PauseKey::Token, PauseKey::Host] {
+            let pause = after(key, &[(0, 1, 10), (1, 1, 5)]);
+            assert_eq!(until(&pause, 1, Method::SendMessage), s(10));
+        }
+    }
+
+    #[test]
+    fn what_is_over_is_thrown_away() {
+        let refusals: Vec<_> = (0..5_000).map(|i| (u64::from(i), i, u64::from(i) + 10)).collect();
+        assert!(after(PauseKey::Chat, &refusals).parts.len() <= PARTS_MAX);
     }
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use fake_telegram::api::Method;
-use fake_telegram::time::Duration;
+use fake_telegram::api::{ChatKind, Method};
+use fake_telegram::bucket::TokenBucket;
 use fake_telegram::units::Rate;
 use proptest::prelude::*;
 
@@ -10,11 +10,18 @@ use crate::world::ClassIndex;
 
 fn lanes() -> Lanes {
     let pace = |rate, burst| TokenBucket::new(rate, burst);
-    Lanes::new(Pace {
+    let pace = Pace {
         private: pace(Rate::per_second(1), 2),
         group: pace(Rate::per_minute(15), 5),
         channel: pace(Rate::per_minute(15), 5),
-    })
+    };
+    Lanes::new(pace, Duration::from_secs(60))
+}
+
+/// The offer that is in flight in a chat.
+fn flight(lanes: &Lanes, chat: u32) -> Offer {
+    let Node { message, tries, refusals, ticket, .. } = lanes.nodes[lanes.lanes[chat as usize].head as usize];
+    Offer { message, tries, refusals, ticket, slot: chat }
 }
 
 fn message(number: u32, chat: u32) -> Message {
@@ -39,41 +46,41 @@ fn next(lanes: &mut Lanes, now: Time) -> Option<u32> {
 fn a_chat_has_one_message_in_flight_and_keeps_its_order() {
     let (mut lanes, now) = (lanes(), Time::ZERO);
     for number in 0..2 {
-        lanes.push(message(number, 7), 0, now);
+        lanes.push(message(number, 7), 0, now, false);
     }
     assert_eq!(next(&mut lanes, now), Some(0));
     assert_eq!(next(&mut lanes, now), None, "the lane is busy");
-    lanes.postpone(ChatIndex(7), now, Time::from_secs(30), false);
-    assert_eq!((next(&mut lanes, now), lanes.next_at()), (None, Time::from_secs(30)));
+    lanes.postpone(&flight(&lanes, 7), now, Time::from_secs(30), Postponed::Refused);
+    assert_eq!((next(&mut lanes, now), lanes.next_at(now)), (None, Time::from_secs(30)));
     assert_eq!(next(&mut lanes, Time::from_secs(30)), Some(0), "a refused message keeps its place");
-    lanes.finish(ChatIndex(7), Time::from_secs(30));
+    lanes.finish(&flight(&lanes, 7), Time::from_secs(30));
     assert_eq!(next(&mut lanes, Time::from_secs(31)), Some(1));
 }
 
 #[test]
 fn a_blocked_chat_holds_up_nobody_else() {
     let (mut lanes, now) = (lanes(), Time::ZERO);
-    lanes.push(message(0, 1), 0, now);
-    lanes.push(message(1, 2), 0, now);
+    lanes.push(message(0, 1), 0, now, false);
+    lanes.push(message(1, 2), 0, now, false);
     assert_eq!(next(&mut lanes, now), Some(0));
-    lanes.postpone(ChatIndex(1), now, Time::from_secs(3_600), false);
+    lanes.postpone(&flight(&lanes, 1), now, Time::from_secs(3_600), Postponed::Refused);
     assert_eq!(next(&mut lanes, now), Some(1));
 }
 
 #[test]
 fn a_lane_ranks_by_the_highest_class_that_waits_in_it() {
     let (mut lanes, now) = (lanes(), Time::ZERO);
-    lanes.push(message(0, 1), 2, now);
-    lanes.push(message(1, 2), 1, now);
-    lanes.push(message(2, 1), 0, now);
+    lanes.push(message(0, 1), 2, now, false);
+    lanes.push(message(1, 2), 1, now, false);
+    lanes.push(message(2, 1), 0, now, false);
     assert_eq!(next(&mut lanes, now), Some(0), "the broadcast in front of a reply");
     assert_eq!(next(&mut lanes, now), Some(1));
-    lanes.push(message(3, 3), 1, now);
-    lanes.finish(ChatIndex(1), now);
+    lanes.push(message(3, 3), 1, now, false);
+    lanes.finish(&flight(&lanes, 1), now);
     assert_eq!(next(&mut lanes, now), Some(2), "then the reply");
-    lanes.finish(ChatIndex(1), now);
-    lanes.push(message(4, 1), 2, now);
-    lanes.push(message(5, 4), 1, now);
+    lanes.finish(&flight(&lanes, 1), now);
+    lanes.push(message(4, 1), 2, now, false);
+    lanes.push(message(5, 4), 1, now, false);
     assert_eq!(next(&mut lanes, now), Some(3));
     assert_eq!(next(&mut lanes, now), Some(5), "the reply is gone, the lane is a broadcast's again");
 }
@@ -83,8 +90,8 @@ fn what_is_too_late_is_not_sent() {
     let (mut lanes, now) = (lanes(), Time::from_secs(10));
     let mut late = message(0, 1);
     late.deadline = Time::from_secs(9);
-    lanes.push(late, 0, now);
-    lanes.push(message(1, 1), 0, now);
+    lanes.push(late, 0, now, false);
+    lanes.push(message(1, 1), 0, now, false);
     let mut expired = Vec::new();
     assert_eq!(lanes.pop(now, &mut expired).map(|offer| offer.message.number), Some(1));
     assert_eq!(expired, [late]);
@@ -94,12 +101,41 @@ fn what_is_too_late_is_not_sent() {
 fn a_dead_chat_gives_everything_back() {
     let (mut lanes, now) = (lanes(), Time::ZERO);
     for number in 0..3 {
-        lanes.push(message(number, 1), 0, now);
+        lanes.push(message(number, 1), 0, now, false);
     }
     assert_eq!(next(&mut lanes, now), Some(0));
-    let waiting: Vec<_> = lanes.close(ChatIndex(1)).iter().map(|message| message.number).collect();
+    let waiting: Vec<_> = lanes.close(&flight(&lanes, 1)).iter().map(|message| message.number).collect();
     assert_eq!(waiting, [1, 2]);
-    assert_eq!(lanes.push(message(3, 1), 0, now), Some(message(3, 1)));
+    assert_eq!(lanes.push(message(3, 1), 0, now, false), Some(message(3, 1)));
+}
+
+#[test]
+fn a_lease_that_ends_gives_the_head_back_once_and_whoever_had_it_is_late() {
+    let mut lanes = lanes();
+    lanes.push(message(0, 1), 0, Time::ZERO, false);
+    lanes.push(message(1, 1), 0, Time::ZERO, false);
+    let offer = lanes.pop(Time::ZERO, &mut Vec::new()).expect("one is ready");
+    assert_eq!((lanes.overdue(Time::from_secs(59)), lanes.lease_ends_at()), (None, Time::from_secs(60)));
+    let overdue = lanes.overdue(Time::from_secs(60)).expect("the lease is over");
+    lanes.postpone(&overdue, Time::from_secs(60), Time::from_secs(60), Postponed::InVain);
+    lanes.finish(&offer, Time::from_secs(60));
+    let again = lanes.pop(Time::from_secs(60), &mut Vec::new()).expect("its chat is not stuck");
+    assert_eq!((again.message.number, again.tries), (0, 1));
+    lanes.finish(&again, Time::from_secs(60));
+    assert_eq!((lanes.overdue(Time::from_secs(999)), lanes.lease_ends_at()), (None, Time::MAX));
+    assert_eq!(next(&mut lanes, Time::from_secs(61)), Some(1));
+}
+
+#[test]
+fn a_user_who_writes_opens_the_lane_again() {
+    let (mut lanes, now) = (lanes(), Time::ZERO);
+    lanes.push(message(0, 1), 0, now, true);
+    assert_eq!(next(&mut lanes, now), Some(0));
+    lanes.close(&flight(&lanes, 1));
+    let answer = Message { from_user: true, ..message(1, 1) };
+    assert_eq!(lanes.push(answer, 0, now, false), Some(answer), "nobody keeps the book");
+    assert_eq!(lanes.push(answer, 0, now, true), None);
+    assert_eq!(next(&mut lanes, Time::from_secs(1)), Some(1));
 }
 
 proptest! {
@@ -113,17 +149,18 @@ proptest! {
         let mut deliver = |lanes: &mut Lanes, queues: &mut BTreeMap<u32, VecDeque<u32>>, now: Time| {
             lanes.promote(now);
             let offer = lanes.pop(now, &mut Vec::new());
-            if let Some(Offer { message, .. }) = offer {
+            if let Some(offer) = offer {
+                let message = offer.message;
                 let expected = queues.get_mut(&message.chat.0).and_then(VecDeque::pop_front);
                 assert_eq!(expected, Some(message.number));
                 sent.entry(message.chat.0).or_default().push(now);
-                lanes.finish(message.chat, now);
+                lanes.finish(&offer, now);
             }
             offer.is_some()
         };
         for (number, (chat, rank, gap)) in steps.into_iter().enumerate() {
             now += Duration::from_millis(gap);
-            lanes.push(message(number as u32, chat), rank, now);
+            lanes.push(message(number as u32, chat), rank, now, false);
             queues.entry(chat).or_default().push_back(number as u32);
             waiting += 1;
             if number % 3 == 0 && deliver(&mut lanes, &mut queues, now) {
@@ -134,8 +171,8 @@ proptest! {
             if deliver(&mut lanes, &mut queues, now) {
                 waiting -= 1;
             } else {
-                prop_assert!(lanes.next_at() > now && lanes.next_at() < Time::MAX, "something waits for a date");
-                now = lanes.next_at();
+                prop_assert!(lanes.next_at(now) > now && lanes.next_at(now) < Time::MAX, "something waits for a date");
+                now = lanes.next_at(now);
             }
         }
         // A bucket of 2 and 1/s: never more than 2 + t messages within t seconds.
