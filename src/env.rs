@@ -2,40 +2,40 @@
 //!
 //! The seam between worlds is the enum `World`: what differs between them stands in its variants' modules and nowhere else.
 
-use std::any::{Any, TypeId};
-use std::cell::RefCell;
+mod dice;
+mod process;
+mod reply;
+mod script;
+
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use fake_telegram::api::{Answer, TokenIndex};
+use fake_telegram::api::TokenIndex;
 use fake_telegram::time::{Duration, Time};
 use rand_chacha::ChaCha8Rng;
 
 use crate::event::Event;
-use crate::executor::{Bell, Turn, TurnGuard};
+use crate::executor::TurnGuard;
 use crate::rng;
 use crate::sim::{Call, Due, Next, Sim};
 use crate::store::Key;
+use crate::store::command::{Command, CommandError, Reply as StoreReply};
 use crate::world::{Belief, GiveUp, Message, ProcessIndex};
+
+pub use self::dice::Dice;
+pub use self::process::Process;
+pub use self::reply::Reply;
+pub use self::script::{Moves, Script};
+pub use crate::sim::StoreError;
 
 /// The worlds that a strategy can run in.
 #[derive(Clone)]
 enum World {
     /// Virtual time, the server model, a modelled wire.
     Sim(Rc<Sim>),
-}
-
-/// A sender process: what its workers share.
-pub struct Process {
-    index: ProcessIndex,
-    token: TokenIndex,
-    outbox: usize,
-    turn: Turn,
-    bell: Bell,
-    memory: RefCell<Vec<(TypeId, Rc<dyn Any>)>>,
 }
 
 /// One worker's handle on its world.
@@ -46,36 +46,13 @@ pub struct Env {
     worker: u32,
 }
 
-/// The answer to a call. One that is dropped unread counts as a delivery in the sender's books: nobody looked.
-#[derive(Debug)]
-#[must_use = "an answer that nobody reads is believed to be a delivery; say so with `let _ =`"]
-pub struct Reply<'a> {
-    env: &'a Env,
-    message: Message,
-    answer: Answer,
-    read: bool,
-}
-
-impl Process {
-    /// The process `index`, which spends `token`'s budget and takes from `outbox`.
-    pub fn new(index: ProcessIndex, token: TokenIndex, outbox: usize) -> Rc<Self> {
-        let (turn, bell, memory) = (Turn::default(), Bell::default(), RefCell::default());
-        Rc::new(Self { index, token, outbox, turn, bell, memory })
-    }
-}
-
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "worker {} of process {}", self.worker, self.process.index.0)
     }
 }
 
-impl fmt::Debug for Process {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {}", self.index.0)
-    }
-}
-
+/// Time, and the other workers of the process.
 impl Env {
     /// Worker `worker` of `process` in the simulated world.
     pub const fn simulated(sim: Rc<Sim>, process: Rc<Process>, worker: u32) -> Self {
@@ -83,38 +60,21 @@ impl Env {
     }
 
     /// The instant that it is on this process' clock.
+    #[inline]
     pub fn now(&self) -> Time {
         let World::Sim(sim) = &self.world;
-        sim.handle().now()
+        sim.handle().now().saturating_add(self.process.skew)
     }
 
-    /// Waits until `deadline`.
+    /// Waits until it is `deadline` on this process' clock.
     pub async fn sleep_until(&self, deadline: Time) {
         let World::Sim(sim) = &self.world;
-        sim.handle().sleep_until(deadline).await;
+        sim.handle().sleep_until(self.in_truth(deadline)).await;
     }
 
     /// Waits for `duration`.
     pub async fn sleep(&self, duration: Duration) {
         self.sleep_until(self.now().saturating_add(duration)).await;
-    }
-
-    /// The next due message; waits for one, and is `None` when nothing more will come.
-    pub async fn next(&self) -> Option<Message> {
-        let World::Sim(sim) = &self.world;
-        Next::new(sim, self.process.outbox, self.process.index).await
-    }
-
-    /// A message that is due now, if there is one.
-    pub fn try_next(&self) -> Option<Message> {
-        let World::Sim(sim) = &self.world;
-        sim.try_next(self.process.outbox, self.process.index)
-    }
-
-    /// Whether nothing is due and nothing more will be.
-    pub fn is_over(&self) -> bool {
-        let World::Sim(sim) = &self.world;
-        sim.is_over(self.process.outbox)
     }
 
     /// Waits until a message is due, `until` is there, or a worker of this process [nudges](Env::nudge), whichever
@@ -123,8 +83,8 @@ impl Env {
         let World::Sim(sim) = &self.world;
         let mut nudged = self.process.bell.heard(sim.handle());
         // When nothing more will fall due, that is not what is waited for.
-        let mut due = (!self.is_over()).then(|| Due::new(sim, self.process.outbox));
-        let mut time = (until < Time::MAX).then(|| sim.handle().sleep_until(until));
+        let mut due = (!self.is_over()).then(|| Due::new(sim, self.process.outbox, self.process.index));
+        let mut time = (until < Time::MAX).then(|| sim.handle().sleep_until(self.in_truth(until)));
         poll_fn(|context| {
             let ended = Pin::new(&mut nudged).poll(context).is_ready()
                 || due.as_mut().is_some_and(|due| Pin::new(due).poll(context).is_ready())
@@ -146,11 +106,57 @@ impl Env {
         self.process.turn.take(sim.handle()).await
     }
 
+    /// Starts a task beside this worker, in its process; it ends with the process.
+    pub fn spawn(&self, name: &str, task: impl Future<Output = ()> + 'static) {
+        let World::Sim(sim) = &self.world;
+        sim.handle().spawn(format!("{name} of {self:?}"), task);
+    }
+
+    /// The true instant at which this process' clock shows `at`.
+    fn in_truth(&self, at: Time) -> Time {
+        if at == Time::MAX { at } else { Time::ZERO + at.saturating_since(Time::ZERO + self.process.skew) }
+    }
+}
+
+/// Messages.
+impl Env {
+    /// The next due message; waits for one, and is `None` when nothing more will come or the process is to leave.
+    pub async fn next(&self) -> Option<Message> {
+        let World::Sim(sim) = &self.world;
+        Next::new(sim, self.process.outbox, self.process.index).await
+    }
+
+    /// A message that is due now, if there is one.
+    pub fn try_next(&self) -> Option<Message> {
+        let World::Sim(sim) = &self.world;
+        sim.try_next(self.process.outbox, self.process.index)
+    }
+
+    /// Whether nothing is due for this process and nothing more will be.
+    pub fn is_over(&self) -> bool {
+        let World::Sim(sim) = &self.world;
+        sim.is_over(self.process.outbox, self.process.index)
+    }
+
+    /// Whether the process is to leave: it gets no new messages, and finishes what it holds.
+    pub fn is_leaving(&self) -> bool {
+        let World::Sim(sim) = &self.world;
+        sim.is_leaving(self.process.index)
+    }
+
     /// Calls the server to send `message`.
     pub async fn send(&self, message: &Message) -> Reply<'_> {
+        self.send_with(message, false).await
+    }
+
+    /// As [`send`](Env::send), and if `idempotency_key` the message's number goes along as one: a server that knows
+    /// such keys sends nothing twice.
+    pub async fn send_with(&self, message: &Message, idempotency_key: bool) -> Reply<'_> {
         let World::Sim(sim) = &self.world;
-        let answer = Call::new(sim, *message, self.process.index, self.process.token).await;
-        Reply { env: self, message: *message, answer, read: false }
+        let key = idempotency_key.then_some(message.number);
+        let answer = Call::new(sim, *message, self.process.index, self.process.token, key).await;
+        self.came_back("send").await;
+        Reply::new(self, *message, answer)
     }
 
     /// The sender is done with `message` and believes this of it.
@@ -163,48 +169,99 @@ impl Env {
         self.record(&Event::GivenUp { message: *message, why });
     }
 
-    /// The value called `name` in the store that all processes share; it begins as `initial()`, also after the store
-    /// has lost its data.
+    /// `message` asks what was answered before, and that answer is used again: it needs no call.
+    pub fn reuse(&self, message: &Message) {
+        self.record(&Event::Reused { message: *message });
+    }
+}
+
+/// What processes share.
+impl Env {
+    /// The value called `name` in the store; it begins as `initial()`, now and after each loss of data.
     pub fn key<V: 'static>(&self, name: &str, initial: impl Fn() -> V + 'static) -> Key<V> {
         let World::Sim(sim) = &self.world;
         sim.store().key(name, initial)
     }
 
-    /// Runs a script in the store: half a round trip there, the script at once and alone, half a round trip back.
-    /// The script gets the store's own instant.
-    pub async fn script<V: 'static, R>(&self, key: Key<V>, script: impl FnOnce(Time, &mut V) -> R) -> R {
+    /// Runs the script called `name` in the store, at once and alone. It gets the store's own instant.
+    ///
+    /// # Errors
+    /// If the store cannot be reached, or does not answer in time; it has not run then.
+    pub async fn script<R>(
+        &self,
+        name: &'static str,
+        script: impl FnOnce(&mut Script<'_>) -> R,
+    ) -> Result<R, StoreError> {
         let World::Sim(sim) = &self.world;
-        // The round trip is the same for all, so calls reach the store in the order in which they leave, and nothing
-        // but scripts sees what is in it: a script may run when its call leaves, at the instant of its arrival.
-        let arrival = sim.handle().now() + sim.round_trip() / 2;
-        let result = sim.store().run(key, arrival, script);
-        sim.handle().sleep(sim.round_trip()).await;
+        let process = self.process.index;
+        let result =
+            sim.call_store(process, |now, keyspace| script(&mut Script { now, keyspace, sim, process }));
+        let result = result.await;
+        self.came_back(name).await;
         result
     }
 
+    /// Executes a command in the store.
+    ///
+    /// # Errors
+    /// As [`script`](Env::script), and if the command does not fit what is under its key.
+    pub async fn call(&self, command: Command) -> Result<StoreReply, StoreError> {
+        let name = command.name();
+        let World::Sim(sim) = &self.world;
+        let result =
+            sim.call_store(self.process.index, |now, keyspace| keyspace.execute(now, &command)).await;
+        self.came_back(name).await;
+        result?.map_err(StoreError::Command)
+    }
+
+    /// Executes commands in one round trip, in order; others' commands may come in between on a real store, and do
+    /// not on the simulated one. The call is called `pipeline`.
+    ///
+    /// # Errors
+    /// As [`script`](Env::script).
+    pub async fn pipeline(
+        &self,
+        commands: Vec<Command>,
+    ) -> Result<Vec<Result<StoreReply, CommandError>>, StoreError> {
+        let World::Sim(sim) = &self.world;
+        let execute = |now, keyspace: &mut crate::store::keyspace::Keyspace| {
+            commands.iter().map(|command| keyspace.execute(now, command)).collect()
+        };
+        let result = sim.call_store(self.process.index, execute).await;
+        self.came_back("pipeline").await;
+        result
+    }
+
+    /// An answer has come back. If the process is to die between this call and its next, it does so here.
+    #[inline]
+    async fn came_back(&self, name: &'static str) {
+        if self.process.is_watched {
+            let World::Sim(sim) = &self.world;
+            if sim.dies_after(self.process.index, name) {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
+
+/// Who and where this is.
+impl Env {
     /// This process' value of type `T`, shared by its workers; it begins as `initial()`.
     pub fn memory<T: 'static>(&self, initial: impl FnOnce() -> T) -> Rc<T> {
-        let mut memory = self.process.memory.borrow_mut();
-        let known = memory.iter().find(|(id, _)| *id == TypeId::of::<T>()).map(|(_, value)| value.clone());
-        let value = known.unwrap_or_else(|| {
-            let value: Rc<dyn Any> = Rc::new(initial());
-            memory.push((TypeId::of::<T>(), value.clone()));
-            value
-        });
-        value.downcast().expect("values are kept by their type")
+        self.process.memory(initial)
     }
 
     /// A generator of this worker's own for `purpose`; it cannot shift anybody else's draws.
     pub fn rng(&self, purpose: &str) -> ChaCha8Rng {
         let World::Sim(sim) = &self.world;
-        let name = format!("strategy/{purpose}/{}/{}", self.process.index.0, self.worker);
+        let Process { index, life, .. } = &*self.process;
+        let name = format!("strategy/{purpose}/{}/{life}/{}", index.0, self.worker);
         rng::stream(sim.seed(), &name)
     }
 
-    /// Starts a task beside this worker, in its process.
-    pub fn spawn(&self, name: &str, task: impl Future<Output = ()> + 'static) {
-        let World::Sim(sim) = &self.world;
-        sim.handle().spawn(format!("{name} of {self:?}"), task);
+    /// Uniform numbers from [`rng`](Env::rng), which costs nothing until the first of them.
+    pub fn dice(&self, purpose: &'static str) -> Dice {
+        Dice::new(self.clone(), purpose)
     }
 
     /// The names of the classes of messages, by [`crate::world::ClassIndex`].
@@ -232,22 +289,5 @@ impl Env {
     fn record(&self, event: &Event) {
         let World::Sim(sim) = &self.world;
         sim.record(event);
-    }
-}
-
-impl Reply<'_> {
-    /// What came back. The sender has looked: from here on it is for the sender to [`Env::settle`] the message,
-    /// to [give it up](Env::give_up) or to send it again.
-    pub fn read(mut self) -> Answer {
-        self.read = true;
-        self.answer
-    }
-}
-
-impl Drop for Reply<'_> {
-    fn drop(&mut self) {
-        if !self.read {
-            self.env.settle(&self.message, Belief::Delivered);
-        }
     }
 }

@@ -65,6 +65,20 @@ pub enum RunError {
         /// How.
         source: Stalled,
     },
+    /// A kill point did not come: the run did not show what it was made for.
+    #[error(
+        "design `{design}`: process {process} was to die after a call named `{after}` and made {left} too few; lower `count` in its timeline, or let the run last longer"
+    )]
+    Missed {
+        /// Which.
+        design: String,
+        /// Which of its processes.
+        process: u32,
+        /// The name of the call.
+        after: String,
+        /// How many calls were still to come.
+        left: u32,
+    },
     /// Two runs differ.
     #[error(
         "design `{design}` is not deterministic: event hash {first}, then {second}; look for a clock, a random map or a global in its strategy"

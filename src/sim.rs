@@ -3,12 +3,14 @@
 //!
 //! Strategies never see this module; they see [`crate::env::Env`]. Computing takes no virtual time.
 
+mod lives;
 mod outbox;
+mod store;
 mod wire;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use fake_telegram::api::{ChatIndex, ChatKind, Method, TokenIndex};
 use fake_telegram::limits::Level;
@@ -20,11 +22,14 @@ use crate::executor::{Handle, Source};
 use crate::observers::Observers;
 use crate::rng::latency::Latency;
 use crate::store::Store;
-use crate::world::{ClassIndex, Message};
+use crate::world::{Change, ClassIndex, KillPoint, Message, ProcessIndex};
 
+pub use lives::Plan;
 pub use outbox::{Due, Next};
+pub use store::{StoreError, Way};
 pub use wire::Call;
 
+use lives::Lives;
 use outbox::Outbox;
 use wire::Wire;
 
@@ -51,13 +56,26 @@ pub struct Setup {
     pub latency: Latency,
     /// When a client gives up on a call.
     pub timeout: Duration,
-    /// A round trip to the store.
-    pub round_trip: Duration,
+    /// How many processes there ever are.
+    pub processes: usize,
+    /// What happens to them: when, to which, what.
+    pub steps: Vec<(Time, u32, Plan)>,
+    /// Where they die between two calls.
+    pub kill_points: Vec<KillPoint>,
+    /// Starts the tasks of a process in a life of this number, which is the group of its tasks.
+    pub launch: Launch,
+    /// What they share.
+    pub store: Store,
+    /// The way to it.
+    pub way: Way,
     /// The distance of the samples.
     pub sample: Duration,
     /// Who watches.
     pub observers: Observers,
 }
+
+/// See [`Setup::launch`].
+pub type Launch = Box<dyn Fn(&Rc<Sim>, ProcessIndex, u32)>;
 
 /// What the messages of a workload are, and where they go.
 #[derive(Debug, Clone, Copy)]
@@ -87,8 +105,11 @@ pub struct Sim {
     tokens: Vec<TokenIndex>,
     outboxes: Vec<Outbox>,
     wire: RefCell<Wire>,
+    lives: RefCell<Lives>,
+    launch: Launch,
+    me: Weak<Self>,
     store: Store,
-    round_trip: Duration,
+    way: Way,
     sample: Duration,
     sample_at: Cell<Time>,
     observers: RefCell<Observers>,
@@ -107,7 +128,7 @@ impl Sim {
     pub fn new(setup: Setup, handle: Handle) -> Rc<Self> {
         let mut arrivals = setup.arrivals;
         let arriving = arrivals.next();
-        let sim = Self {
+        let sim = Rc::new_cyclic(|me| Self {
             handle,
             seed: setup.seed,
             arrivals: RefCell::new(arrivals),
@@ -119,18 +140,21 @@ impl Sim {
             tokens: setup.tokens,
             outboxes: (0..setup.outboxes).map(|_| Outbox::default()).collect(),
             wire: RefCell::new(Wire::new(setup.seed, setup.model, setup.latency, setup.timeout)),
-            store: Store::default(),
-            round_trip: setup.round_trip,
+            lives: RefCell::new(Lives::new(setup.processes, setup.steps, setup.kill_points)),
+            launch: setup.launch,
+            me: me.clone(),
+            store: setup.store,
+            way: setup.way,
             sample: setup.sample,
             sample_at: Cell::new(Time::ZERO),
             observers: RefCell::new(setup.observers),
             over: Cell::new(false),
-        };
+        });
         sim.plan();
         if arriving.is_none() {
             sim.close();
         }
-        Rc::new(sim)
+        sim
     }
 
     /// The clock and the queue.
@@ -148,11 +172,6 @@ impl Sim {
         &self.store
     }
 
-    /// A round trip to the store.
-    pub const fn round_trip(&self) -> Duration {
-        self.round_trip
-    }
-
     /// The names of the classes.
     pub const fn classes(&self) -> &Rc<[String]> {
         &self.classes
@@ -162,7 +181,68 @@ impl Sim {
     pub fn finish<R>(&self, look: impl FnOnce(&Model, &Observers) -> R) -> R {
         self.sample_until(self.handle.now());
         self.over.set(true);
-        look(self.wire.borrow().model(), &self.observers.borrow())
+        let wire = self.wire.borrow();
+        self.observers.borrow_mut().ledger.close(&wire.undecided());
+        look(wire.model(), &self.observers.borrow())
+    }
+
+    /// The kill points that did not come: process, name of the call, calls that were still to come.
+    pub fn missed_kill_points(&self) -> Vec<(u32, String, u32)> {
+        self.lives.borrow().missed()
+    }
+
+    /// Whether `process` is to leave.
+    #[inline]
+    pub fn is_leaving(&self, process: ProcessIndex) -> bool {
+        self.lives.borrow().leaves(process)
+    }
+
+    /// The answer to a call named `name` has come back to `process`. Whether it is dead now.
+    #[cold]
+    pub fn dies_after(&self, process: ProcessIndex, name: &str) -> bool {
+        let dies = self.lives.borrow().dies_after(process, name);
+        if let Some(restart_after) = dies {
+            self.kill(process.0.into());
+            if let Some(gone) = restart_after {
+                let at = self.handle.now().saturating_add(gone);
+                self.lives.borrow_mut().plan(at, process.0.into(), Plan::Return);
+                self.plan();
+            }
+        }
+        dies.is_some()
+    }
+
+    #[cold]
+    fn change(&self, process: u32, plan: Plan) {
+        match plan {
+            Plan::Change(Change::Start) => self.start(process, false),
+            Plan::Return => self.start(process, true),
+            Plan::Change(Change::Kill) | Plan::Death => self.kill(process),
+            Plan::Change(Change::Leave) => {
+                if self.lives.borrow_mut().leave(process) {
+                    // Whoever of it waits for a message finds out that it gets none.
+                    self.outboxes.iter().for_each(|outbox| outbox.wake_all(&self.handle));
+                }
+            }
+        }
+    }
+
+    fn start(&self, process: u32, returns: bool) {
+        let started = self.lives.borrow_mut().start(process, returns);
+        if let Some(life) = started {
+            let process = ProcessIndex(process as u16);
+            self.record(&Event::Started { process });
+            let me = self.me.upgrade().expect("whoever tells the world that time has come holds it");
+            (self.launch)(&me, process, life);
+        }
+    }
+
+    fn kill(&self, process: u32) {
+        let killed = self.lives.borrow_mut().kill(process);
+        if let Some(life) = killed {
+            self.record(&Event::Killed { process: ProcessIndex(process as u16) });
+            self.handle.kill(life);
+        }
     }
 
     #[inline(always)]
@@ -207,7 +287,8 @@ impl Sim {
     /// Says again when the next event of our own is.
     fn plan(&self) {
         let due = self.arriving.get().map_or(Time::MAX, |(at, ..)| at);
-        self.next_at.set(due.min(self.wire.borrow().next_timeout()));
+        let planned = self.lives.borrow().next_at().min(self.store.next_event_at());
+        self.next_at.set(due.min(self.wire.borrow().next_timeout()).min(planned));
     }
 
     fn arrive(&self, (due, chat, workload): Arrival) {
@@ -217,6 +298,9 @@ impl Sim {
         let (kind, alive) = {
             let mut wire = self.wire.borrow_mut();
             let model = wire.model_mut();
+            if route.from_user {
+                model.wrote(chat, due);
+            }
             (model.chat_kind(chat).unwrap_or(ChatKind::Private), model.can_receive(chat, due))
         };
         let deadline = route.deadline.map_or(Time::MAX, |deadline| due.saturating_add(deadline));
@@ -246,7 +330,12 @@ impl Source for Sim {
     fn fire(&self) {
         let now = self.handle.now();
         self.sample_until(now);
-        if self.wire.borrow().next_timeout() <= now {
+        let happens = self.lives.borrow_mut().due(now);
+        if let Some((process, plan)) = happens {
+            self.change(process, plan);
+        } else if self.store.next_event_at() <= now {
+            self.advance_store(now);
+        } else if self.wire.borrow().next_timeout() <= now {
             self.wire.borrow_mut().advance(now, self);
         } else if let Some(arrival) = self.arriving.get() {
             self.arrive(arrival);

@@ -1,11 +1,14 @@
 //! One design of a scenario in virtual time: sets the world up, lets it run, closes the books.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use fake_telegram::api::{LimitIndex, TokenIndex};
+use fake_telegram::draw::exponential;
 use fake_telegram::fault::Faults;
 use fake_telegram::model::Model;
-use fake_telegram::time::Time;
+use fake_telegram::time::{Duration, Time};
+use rand_chacha::rand_core::Rng;
 
 use super::RunError;
 use crate::check::EarlyRetries;
@@ -13,14 +16,17 @@ use crate::env::{Env, Process};
 use crate::event::{EventHash, Observer};
 use crate::executor::Executor;
 use crate::ledger::Ledger;
-use crate::metrics::{Ending, Metrics, Steps};
+use crate::metrics::{Ending, Metrics, Penalties, Steps};
 use crate::observers::Observers;
 use crate::outcome::Outcome;
-use crate::rng::key;
 use crate::rng::latency::Latency;
+use crate::rng::{key, stream};
 use crate::scenario::{Design, Scenario};
-use crate::sim::{Route, Setup, Sim};
-use crate::world::ProcessIndex;
+use crate::sim::{self, Launch, Route, Setup, Sim, Way};
+use crate::store::Store;
+use crate::store::plan::Plan;
+use crate::strategy::Configured;
+use crate::world::{Change, KillPoint, Kills, ProcessIndex};
 
 /// Pauses a run makes to say how far it is and to ask whether it may go on.
 const PAUSES: u64 = 200;
@@ -71,7 +77,7 @@ pub fn simulate(
     let chats = scenario.population.kinds().len();
     let limits = &scenario.server.limits;
     let tokens: Vec<TokenIndex> =
-        processes(design).map(|(_, group)| TokenIndex(design.groups[group].token)).collect();
+        processes(design).map(|(_, group, _)| TokenIndex(design.groups[group].token)).collect();
     let mut used = tokens.clone();
     used.sort_unstable();
     used.dedup();
@@ -84,6 +90,9 @@ pub fn simulate(
     };
     let mut executor = Executor::new(simulation.shuffle_ties.map(|shuffle| key(shuffle, "ties")));
     let (outboxes, routes) = routes(scenario, design);
+    let lives = lives(design, seed, Time::ZERO + scenario.horizon());
+    let processes = processes(design).count();
+    let store = &scenario.store;
     let setup = Setup {
         seed,
         model: model(scenario, seed),
@@ -94,22 +103,22 @@ pub fn simulate(
         outboxes: outboxes.len(),
         latency: Latency::new(scenario.wire.median, scenario.wire.p99),
         timeout: scenario.wire.timeout,
-        round_trip: scenario.store.round_trip,
+        processes,
+        steps: lives,
+        kill_points: kill_points(design),
+        launch: launch(design, &outboxes),
+        store: Store::new(Plan::new(store.events.clone()).expect("the scenario was checked")),
+        way: Way::new(
+            store.round_trip,
+            store.round_trip_p99(),
+            store.timeout,
+            processes,
+            key(seed, "store/round-trip"),
+        ),
         sample: steps.sample(),
         observers,
     };
     let sim = Sim::new(setup, executor.handle().clone());
-    for (index, group) in processes(design) {
-        let group = &design.groups[group];
-        let outbox =
-            outboxes.iter().position(|set| *set == group.workloads).expect("every set has its outbox");
-        let process = Process::new(index, TokenIndex(group.token), outbox);
-        for worker in 0..group.workers {
-            let env = Env::simulated(sim.clone(), process.clone(), worker);
-            let name = format!("{}: worker {worker} of process {}", group.strategy.kind(), index.0);
-            executor.handle().spawn(name, group.strategy.start(env));
-        }
-    }
     let horizon = Time::ZERO + scenario.horizon();
     for pause in 1..=PAUSES {
         let until = Time::from_micros(
@@ -124,22 +133,37 @@ pub fn simulate(
     }
     let ending = |model: &Model| Ending {
         horizon,
-        penalties: (0..limits.len())
-            .map(|limit| model.penalty_time(LimitIndex(limit as u8), horizon))
+        penalties: (0..limits.len() as u8)
+            .map(LimitIndex)
+            .map(|limit| Penalties {
+                count: model.penalties(limit),
+                time: model.penalty_time(limit, horizon),
+                longest: model.penalty_longest(limit, horizon),
+            })
             .collect(),
+        store_keys: sim.store().look(|keys| (keys.live_keys(horizon), keys.keys_without_ttl(horizon))),
         classes: scenario.classes.clone(),
     };
     let (outcome, deliveries) = sim.finish(|model, observers| {
         let Observers { hash, ledger, early_retries, metrics, .. } = observers;
         let outcome = metrics.outcome(&design.name, *hash, ledger, early_retries.count, &ending(model));
-        (outcome, metrics.deliveries())
+        (outcome, metrics.deliveries() + ledger.reused)
     });
+    let missed = sim.missed_kill_points();
     executor.clear();
+    if let Some((process, after, left)) = missed.first() {
+        return Err(RunError::Missed {
+            design: design.name.clone(),
+            process: *process,
+            after: after.clone(),
+            left: *left,
+        });
+    }
     balance(&outcome, deliveries)?;
     Ok(Some(outcome))
 }
 
-/// The books balance, and they agree with what the server counted.
+/// The books balance, and they agree with what the server counted and what was used again.
 fn balance(outcome: &Outcome, deliveries: u64) -> Result<(), RunError> {
     let metrics = &outcome.metrics;
     let sum =
@@ -148,7 +172,7 @@ fn balance(outcome: &Outcome, deliveries: u64) -> Result<(), RunError> {
         format!("the ledger does not balance: {} messages were due and {sum} are accounted for", metrics.due)
     } else if metrics.delivered + metrics.duplicated != deliveries {
         let known = metrics.delivered + metrics.duplicated;
-        format!("the server delivered {deliveries} times and the ledger knows of {known}")
+        format!("there were {deliveries} deliveries and the ledger knows of {known}")
     } else {
         return Ok(());
     };
@@ -161,11 +185,97 @@ fn model(scenario: &Scenario, seed: u64) -> Model {
     Model::new(&scenario.server, faults, scenario.chats(seed), tokens)
 }
 
-/// The processes of a design, each with its group.
-fn processes(design: &Design) -> impl Iterator<Item = (ProcessIndex, usize)> {
+/// What starts a process: its workers, in a life of its own.
+fn launch(design: &Design, outboxes: &[Vec<usize>]) -> Launch {
+    struct Launched {
+        strategy: Arc<dyn Configured>,
+        workers: u32,
+        token: TokenIndex,
+        outbox: usize,
+        skew: Duration,
+        is_watched: bool,
+    }
+
+    let watched: Vec<u32> = kill_points(design).into_iter().map(|point| point.process).collect();
+    let launched: Vec<Launched> = processes(design)
+        .map(|(index, group, number)| {
+            let group = &design.groups[group];
+            let outbox = outboxes.iter().position(|set| *set == group.workloads);
+            Launched {
+                strategy: group.strategy.clone(),
+                workers: group.workers,
+                token: TokenIndex(group.token),
+                outbox: outbox.expect("every set has its outbox"),
+                skew: group.skew[number as usize],
+                is_watched: watched.contains(&index.0.into()),
+            }
+        })
+        .collect();
+    Box::new(move |sim, index, life| {
+        let Launched { strategy, workers, token, outbox, skew, is_watched } = &launched[usize::from(index.0)];
+        let process = Process::new(index, life, *token, *outbox, *skew, *is_watched);
+        for worker in 0..*workers {
+            let env = Env::simulated(sim.clone(), process.clone(), worker);
+            let name = format!("{}: worker {worker} of process {}", strategy.kind(), index.0);
+            sim.handle().spawn_in(life, name, strategy.start(env));
+        }
+    })
+}
+
+/// What happens to the processes of a design, and when: as the scenario says, and by chance.
+///
+/// Whoever dies by chance draws from a stream of its own, so that another design with such a process has the same
+/// deaths.
+fn lives(design: &Design, seed: u64, horizon: Time) -> Vec<(Time, u32, sim::Plan)> {
+    let mut steps = Vec::new();
+    let mut first = 0;
+    for group in &design.groups {
+        steps.extend(
+            group
+                .timeline
+                .steps
+                .iter()
+                .map(|step| (step.at, first + step.process, sim::Plan::Change(step.change))),
+        );
+        for Kills { process, every, restart_after } in &group.timeline.kills {
+            let starts =
+                group.timeline.steps.iter().find(|s| s.process == *process && s.change == Change::Start);
+            let process = first + *process;
+            let mut stream = stream(seed, &format!("kills/{process}"));
+            let mut at = starts.map_or(Time::ZERO, |step| step.at);
+            loop {
+                at = at.saturating_add(exponential(stream.next_u64(), *every));
+                if at >= horizon {
+                    break;
+                }
+                steps.push((at, process, sim::Plan::Death));
+                let Some(gone) = restart_after else { break };
+                at = at.saturating_add(*gone);
+                steps.push((at, process, sim::Plan::Return));
+            }
+        }
+        first += group.processes;
+    }
+    steps
+}
+
+/// The kill points of a design; processes are numbered within it.
+fn kill_points(design: &Design) -> Vec<KillPoint> {
+    let mut points = Vec::new();
+    let mut first = 0;
+    for group in &design.groups {
+        let of_group = group.timeline.kill_points.iter().cloned();
+        points.extend(of_group.map(|point| KillPoint { process: first + point.process, ..point }));
+        first += group.processes;
+    }
+    points
+}
+
+/// The processes of a design, each with its group and its number in it.
+fn processes(design: &Design) -> impl Iterator<Item = (ProcessIndex, usize, u32)> {
     let groups = design.groups.iter().enumerate();
-    let groups = groups.flat_map(|(index, group)| std::iter::repeat_n(index, group.processes as usize));
-    groups.enumerate().map(|(index, group)| (ProcessIndex(index as u16), group))
+    let processes = groups.flat_map(|(index, group)| (0..group.processes).map(move |number| (index, number)));
+    processes.enumerate().map(|(index, (group, number))| (ProcessIndex(index as u16), group, number))
 }
 
 /// One outbox for each set of workloads that some group takes, and the way of each workload.
@@ -182,9 +292,9 @@ fn routes(scenario: &Scenario, design: &Design) -> (Vec<Vec<usize>>, Vec<Route>)
         Route {
             class: workload.class,
             deadline: workload.deadline,
+            outbox,
             method: workload.method,
             from_user: workload.from_user,
-            outbox,
         }
     });
     let routes = routes.collect();

@@ -19,6 +19,7 @@ use super::settings::{Chats, Settings, WorkloadSettings};
 use super::{NamedWorkload, Scenario, ScenarioError};
 use crate::gate::{Known, Rule, RuleError, Written};
 use crate::registry::Registry;
+use crate::store::plan::Plan;
 use crate::workload::Site;
 use crate::workload::population::Population;
 use crate::world::ClassIndex;
@@ -138,6 +139,15 @@ impl<'a> Reader<'a> {
         if median > p99 {
             let message = format!("`round_trip_p99` in [store]: {p99} is less than `round_trip`, {median}");
             return self.wrong(inner("store", "round_trip_p99"), message);
+        }
+        if let Err(error) = Plan::new(store.events.clone()) {
+            return self.wrong(inner("store", "event"), format!("[[store.event]]: {error}"));
+        }
+        let end = settings.duration + settings.drain;
+        if let Some(late) = store.events.iter().find(|event| event.at >= end) {
+            let message =
+                format!("[[store.event]]: `at` is {}, and the run ends at {end}: it never happens", late.at);
+            return self.wrong(inner("store", "event"), message);
         }
         if store.timeout.is_zero() {
             return self

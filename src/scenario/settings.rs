@@ -9,6 +9,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::one_or_many::OneOrMany;
+use crate::store::plan::Event;
 
 /// More workers than one machine runs; a guard against a slip of the keyboard.
 pub(super) const WORKERS_MAX: u32 = 1_000_000;
@@ -69,6 +70,9 @@ pub(super) struct Chats {
     pub(super) dead: Share,
     /// The share of chats that the server does not know, drawn for each chat: whoever writes to them gets a 400.
     pub(super) unknown: Share,
+    /// The share of chats about which there is nothing to tell, drawn for each chat: questions about them are answered,
+    /// and the answer is empty.
+    pub(super) empty: Share,
     /// How long a chat lives, on average; for ever without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mean_life: Option<Duration>,
@@ -85,7 +89,7 @@ impl Chats {
         Lifecycle {
             dead: self.dead,
             unknown: self.unknown,
-            empty: Share::default(),
+            empty: self.empty,
             mean_life: self.mean_life,
             mean_absence: self.mean_absence,
             schedule: self.schedule.clone(),
@@ -129,6 +133,9 @@ pub struct Store {
     pub(super) round_trip_p99: Option<Duration>,
     /// When a process gives up on a call.
     pub timeout: Duration,
+    /// What happens to it.
+    #[serde(rename = "event", skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
 }
 
 impl Store {
@@ -140,7 +147,12 @@ impl Store {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { round_trip: Duration::from_millis(1), round_trip_p99: None, timeout: Duration::from_secs(1) }
+        Self {
+            round_trip: Duration::from_millis(1),
+            round_trip_p99: None,
+            timeout: Duration::from_secs(1),
+            events: Vec::new(),
+        }
     }
 }
 

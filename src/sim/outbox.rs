@@ -30,6 +30,11 @@ impl Outbox {
     /// No more will come: whoever waits is told.
     pub(super) fn close(&self, handle: &Handle) {
         self.closed.set(true);
+        self.wake_all(handle);
+    }
+
+    /// Whoever waits looks again.
+    pub(super) fn wake_all(&self, handle: &Handle) {
         for (_, waiter) in self.waiters.take() {
             handle.wake(waiter);
         }
@@ -85,15 +90,18 @@ impl Outbox {
 impl Sim {
     /// The next due message of `outbox` for `process`, if there is one now.
     pub fn try_next(&self, outbox: usize, process: ProcessIndex) -> Option<Message> {
+        if self.is_leaving(process) {
+            return None;
+        }
         let message = self.outboxes[outbox].queue.borrow_mut().pop_front()?;
         self.record(&Event::Taken { message: message.number, process });
         Some(message)
     }
 
-    /// Whether nothing is in `outbox` and nothing will come.
-    pub fn is_over(&self, outbox: usize) -> bool {
+    /// Whether nothing is in `outbox` for `process` and nothing will come.
+    pub fn is_over(&self, outbox: usize, process: ProcessIndex) -> bool {
         let outbox = &self.outboxes[outbox];
-        outbox.closed.get() && outbox.queue.borrow().is_empty()
+        outbox.closed.get() && outbox.queue.borrow().is_empty() || self.is_leaving(process)
     }
 }
 
@@ -102,13 +110,14 @@ impl Sim {
 pub struct Due<'a> {
     sim: &'a Sim,
     outbox: usize,
+    process: ProcessIndex,
     ticket: Option<u64>,
 }
 
 impl<'a> Due<'a> {
-    /// Waits at `outbox`.
-    pub const fn new(sim: &'a Sim, outbox: usize) -> Self {
-        Self { sim, outbox, ticket: None }
+    /// Waits at `outbox` for `process`.
+    pub const fn new(sim: &'a Sim, outbox: usize, process: ProcessIndex) -> Self {
+        Self { sim, outbox, process, ticket: None }
     }
 }
 
@@ -118,7 +127,8 @@ impl Future for Due<'_> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let outbox = &self.sim.outboxes[self.outbox];
-        if outbox.closed.get() || !outbox.queue.borrow().is_empty() {
+        let ready = outbox.closed.get() || !outbox.queue.borrow().is_empty();
+        if ready || self.sim.is_leaving(self.process) {
             if let Some(ticket) = self.ticket.take() {
                 outbox.served(ticket, &self.sim.handle);
             }
@@ -145,13 +155,12 @@ impl Drop for Due<'_> {
 #[derive(Debug)]
 pub struct Next<'a> {
     due: Due<'a>,
-    process: ProcessIndex,
 }
 
 impl<'a> Next<'a> {
     /// Waits at `outbox` for `process`.
     pub const fn new(sim: &'a Sim, outbox: usize, process: ProcessIndex) -> Self {
-        Self { due: Due::new(sim, outbox), process }
+        Self { due: Due::new(sim, outbox, process) }
     }
 }
 
@@ -162,7 +171,7 @@ impl Future for Next<'_> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Message>> {
         match Pin::new(&mut self.due).poll(context) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(()) => Poll::Ready(self.due.sim.try_next(self.due.outbox, self.process)),
+            Poll::Ready(()) => Poll::Ready(self.due.sim.try_next(self.due.outbox, self.due.process)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use fake_telegram::api::{Answer, CallId, Decision, Draws, Method, Request, TokenIndex};
+use fake_telegram::api::{Answer, CallId, Decision, Draws, Request, TokenIndex};
 use fake_telegram::model::Model;
 use fake_telegram::time::{Duration, Time};
 
@@ -33,6 +33,8 @@ pub(super) struct Wire {
 struct Slot {
     message: Message,
     token: TokenIndex,
+    /// The client's idempotency key.
+    key: Option<u32>,
     attempt: u16,
     /// When its client gives up.
     gives_up_at: Time,
@@ -75,7 +77,14 @@ impl Wire {
     }
 
     /// A call leaves a process. Its number, and which call for its message it is.
-    fn send(&mut self, handle: &Handle, client: Waiter, message: Message, token: TokenIndex) -> (u32, u16) {
+    fn send(
+        &mut self,
+        handle: &Handle,
+        client: Waiter,
+        message: Message,
+        token: TokenIndex,
+        key: Option<u32>,
+    ) -> (u32, u16) {
         let now = handle.now();
         let index = message.number as usize;
         if self.attempts.len() <= index {
@@ -89,6 +98,7 @@ impl Wire {
         let slot = Slot {
             message,
             token,
+            key,
             attempt,
             gives_up_at,
             reply_leg: call_time - request_leg,
@@ -117,8 +127,8 @@ impl Wire {
     pub(super) fn arrive(&mut self, now: Time, number: u32, sim: &Sim) {
         let slot = &self.calls[number as usize];
         let fault = draw(self.fault_key, slot.message.number.into(), slot.attempt.into()) as u32;
-        let (token, chat, method) = (slot.token, slot.message.chat, Method::SendMessage);
-        let request = Request { token, chat, method, idempotency: None };
+        let Slot { token, key: idempotency, message: Message { chat, method, .. }, .. } = *slot;
+        let request = Request { token, chat, method, idempotency };
         self.model.handle(now, CallId(number), request, Draws { fault });
         self.carry_back(sim);
         let slot = &mut self.calls[number as usize];
@@ -135,6 +145,17 @@ impl Wire {
     pub(super) fn advance(&mut self, now: Time, sim: &Sim) {
         self.model.advance(now);
         self.carry_back(sim);
+    }
+
+    /// The messages of calls that are not decided yet.
+    pub(super) fn undecided(&self) -> Vec<u32> {
+        let mut free = self.free.clone();
+        free.sort_unstable();
+        let calls = self.calls.iter().enumerate();
+        let open = calls.filter(|(number, call)| {
+            call.decision.is_none() && free.binary_search(&(*number as u32)).is_err()
+        });
+        open.map(|(_, call)| call.message.number).collect()
     }
 
     fn carry_back(&mut self, sim: &Sim) {
@@ -182,13 +203,20 @@ pub struct Call<'a> {
     message: Message,
     process: ProcessIndex,
     token: TokenIndex,
+    key: Option<u32>,
     sent: Option<u32>,
 }
 
 impl<'a> Call<'a> {
-    /// A call for `message` by `process` with `token`; it leaves when it is first polled.
-    pub const fn new(sim: &'a Sim, message: Message, process: ProcessIndex, token: TokenIndex) -> Self {
-        Self { sim, message, process, token, sent: None }
+    /// A call for `message` by `process` with `token`, and with an idempotency key; it leaves when it is first polled.
+    pub const fn new(
+        sim: &'a Sim,
+        message: Message,
+        process: ProcessIndex,
+        token: TokenIndex,
+        key: Option<u32>,
+    ) -> Self {
+        Self { sim, message, process, token, key, sent: None }
     }
 }
 
@@ -202,7 +230,7 @@ impl Future for Call<'_> {
         let mut wire = sim.wire.borrow_mut();
         let Some(number) = self.sent else {
             let client = sim.handle.waiter(context, WAITING);
-            let (number, attempt) = wire.send(&sim.handle, client, message, self.token);
+            let (number, attempt) = wire.send(&sim.handle, client, message, self.token, self.key);
             drop(wire);
             self.sent = Some(number);
             sim.record(&Event::Sent { message, process, attempt });

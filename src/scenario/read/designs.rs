@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::timeline::{Frame, Lives};
-use super::{Reader, Result, index_of};
+use super::{Reader, Result, deepest, index_of};
 use crate::gate::RESERVED;
 use crate::names::hint;
 use crate::scenario::document::Table;
@@ -248,7 +248,9 @@ impl<'a> Reader<'a> {
             Ok(()) => Ok(strategy.into()),
             Err(error) => {
                 let message = format!("`{}` of strategy `{name}`: {}", error.key, error.message);
-                self.wrong(written.at(error.key), message)
+                // Of a part's parameter, down to where something was written.
+                let path: Vec<&str> = error.key.split('.').collect();
+                self.wrong(deepest(&written, &path), message)
             }
         }
     }

@@ -1,0 +1,77 @@
+//! What a script in the store can do.
+
+use std::fmt;
+
+use fake_telegram::time::Time;
+
+use crate::event::Event;
+use crate::sim::Sim;
+use crate::store::Key;
+use crate::store::command::{Command, CommandError, Reply};
+use crate::store::keyspace::Keyspace;
+use crate::world::ProcessIndex;
+
+/// A script in the store, while it runs: nothing else does.
+pub struct Script<'a> {
+    pub(super) now: Time,
+    pub(super) keyspace: &'a mut Keyspace,
+    pub(super) sim: &'a Sim,
+    pub(super) process: ProcessIndex,
+}
+
+/// Tells who holds a message from now on: what is lost if a process or the store is.
+#[derive(Clone, Copy)]
+pub struct Moves<'a> {
+    sim: &'a Sim,
+    process: ProcessIndex,
+}
+
+impl fmt::Debug for Script<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Script({}, of process {})", self.now, self.process.0)
+    }
+}
+
+impl fmt::Debug for Moves<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Moves(of process {})", self.process.0)
+    }
+}
+
+impl<'a> Script<'a> {
+    /// The store's own instant.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The value under `key`.
+    pub fn object<V: 'static>(&mut self, key: Key<V>) -> &mut V {
+        self.keyspace.object(key)
+    }
+
+    /// The value under `key`, and who is told what it holds.
+    pub fn object_and_moves<V: 'static>(&mut self, key: Key<V>) -> (&mut V, Moves<'a>) {
+        (self.keyspace.object(key), Moves { sim: self.sim, process: self.process })
+    }
+
+    /// Executes a command of Redis.
+    ///
+    /// # Errors
+    /// If it does not fit what is under its key.
+    pub fn execute(&mut self, command: &Command) -> Result<Reply, CommandError> {
+        self.keyspace.execute(self.now, command)
+    }
+}
+
+impl Moves<'_> {
+    /// The store holds the message.
+    #[inline]
+    pub fn stored(&mut self, message: u32) {
+        self.sim.record(&Event::Stored { message });
+    }
+
+    /// The process that runs the script holds it.
+    pub fn taken(&mut self, message: u32) {
+        self.sim.record(&Event::Taken { message, process: self.process });
+    }
+}

@@ -1,0 +1,103 @@
+//! Calls to the store: the way there, the way back, and what a caller learns when it is away.
+
+use std::cell::Cell;
+
+use fake_telegram::time::{Duration, Time};
+
+use super::Sim;
+use crate::event::Event;
+use crate::rng::draw;
+use crate::rng::latency::Latency;
+use crate::store::Unavailable;
+use crate::store::command::CommandError;
+use crate::store::keyspace::Keyspace;
+use crate::world::ProcessIndex;
+
+/// The way to the store.
+///
+/// Every call is there after half of the median round trip, so calls are executed in the order in which they leave; all
+/// that varies is the way back. That is why a call may be executed when it leaves, at the instant of its arrival: nobody
+/// can come in between, and whoever dies meanwhile has sent it.
+#[derive(Debug)]
+pub struct Way {
+    there: Duration,
+    round_trip: Latency,
+    timeout: Duration,
+    key: u64,
+    /// By process: calls so far.
+    calls: Vec<Cell<u64>>,
+}
+
+/// Why a call to the store came to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Nobody listens.
+    #[error("the store refuses connections")]
+    Refused,
+    /// No answer within the time-out.
+    #[error("the store does not answer")]
+    TimedOut,
+    /// The command does not fit what is under its key.
+    #[error(transparent)]
+    Command(CommandError),
+}
+
+impl Way {
+    /// A way for `processes` processes with this median round trip; its draws have the key `key`.
+    pub fn new(median: Duration, p99: Duration, timeout: Duration, processes: usize, key: u64) -> Self {
+        Self {
+            there: median / 2,
+            round_trip: Latency::new(median, p99),
+            timeout,
+            key,
+            calls: vec![Cell::new(0); processes],
+        }
+    }
+
+    /// How long the next call of `process` takes until it is back; never less than the way there.
+    #[inline]
+    fn next(&self, process: ProcessIndex) -> Duration {
+        let calls = &self.calls[usize::from(process.0)];
+        calls.set(calls.get() + 1);
+        self.round_trip.draw(draw(self.key, process.0.into(), calls.get())).max(self.there)
+    }
+}
+
+impl Sim {
+    /// Makes a call to the store and brings back what it gives.
+    pub async fn call_store<R>(
+        &self,
+        process: ProcessIndex,
+        run: impl FnOnce(Time, &mut Keyspace) -> R,
+    ) -> Result<R, StoreError> {
+        let way = &self.way;
+        let arrival = self.handle.now() + way.there;
+        self.advance_store(arrival);
+        let round_trip = way.next(process);
+        let result = match self.store.call(arrival, run) {
+            Ok(_) if round_trip > way.timeout => Err(StoreError::TimedOut),
+            Ok(result) => Ok(result),
+            Err(Unavailable::Refused) => Err(StoreError::Refused),
+            Err(Unavailable::Hangs) => Err(StoreError::TimedOut),
+        };
+        let back = if matches!(result, Err(StoreError::TimedOut)) { way.timeout } else { round_trip };
+        self.handle.sleep(back).await;
+        result
+    }
+
+    /// Lets happen to the store what is due by `at`.
+    #[inline]
+    pub(super) fn advance_store(&self, at: Time) {
+        if self.store.next_event_at() <= at {
+            self.change_store(at);
+        }
+    }
+
+    #[cold]
+    fn change_store(&self, at: Time) {
+        if self.store.advance(at) {
+            self.record(&Event::Flushed);
+        }
+        self.plan();
+    }
+}
