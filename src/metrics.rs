@@ -28,6 +28,10 @@ pub struct Metrics {
     limits: Vec<String>,
     steps: Steps,
     requests: u64,
+    /// The millisecond of the last call that left, calls in it, and the most that ever were in one.
+    calls_in_ms: (u64, u64),
+    calls_per_ms_max: u64,
+    kills: u64,
     /// Deliveries as the server counts them: the ledger has to agree.
     deliveries: u64,
     calls_in_penalty: u64,
@@ -44,10 +48,23 @@ pub struct Metrics {
 pub struct Ending {
     /// The end of the run.
     pub horizon: Time,
-    /// Time under penalty, by limit.
-    pub penalties: Vec<Duration>,
+    /// Penalties, by limit.
+    pub penalties: Vec<Penalties>,
+    /// Ordinary keys in the store, and those of them that will never expire.
+    pub store_keys: (usize, usize),
     /// The names of the classes.
     pub classes: Vec<String>,
+}
+
+/// The penalties of a limit, over all its keys.
+#[derive(Debug, Clone, Copy)]
+pub struct Penalties {
+    /// How many began.
+    pub count: u64,
+    /// Their time, summed.
+    pub time: Duration,
+    /// The longest of them.
+    pub longest: Duration,
 }
 
 impl Metrics {
@@ -57,6 +74,9 @@ impl Metrics {
             limits: limits.iter().map(|limit| limit.name.clone()).collect(),
             steps,
             requests: 0,
+            calls_in_ms: (0, 0),
+            calls_per_ms_max: 0,
+            kills: 0,
             deliveries: 0,
             calls_in_penalty: 0,
             spent_on_dead: 0,
@@ -98,11 +118,19 @@ impl Metrics {
             amplification_ppm: (self.requests * 1_000_000).checked_div(totals.due).unwrap_or(0),
             throttled: self.by_limit(self.throttled.iter().copied()),
             spent_on_dead: self.spent_on_dead,
-            penalty_us: self.by_limit(ending.penalties.iter().map(|time| time.as_micros())),
+            penalty_us: self.by_limit(ending.penalties.iter().map(|penalties| penalties.time.as_micros())),
             budget_utilisation_ppm: self.budget.total_ppm(ending.horizon),
             queue_depth_max: self.depth.max_ever().into(),
             lag_us: lags.summary(None),
             believed_falsely: beliefs.falsely,
+            reused: ledger.reused,
+            penalties: self.by_limit(ending.penalties.iter().map(|penalties| penalties.count)),
+            penalty_max_us: self
+                .by_limit(ending.penalties.iter().map(|penalties| penalties.longest.as_micros())),
+            calls_per_ms_max: self.calls_per_ms_max,
+            kills: self.kills,
+            store_keys: ending.store_keys.0 as u64,
+            store_keys_without_ttl: ending.store_keys.1 as u64,
         };
         let classes = ending.classes.iter().zip(&classes).enumerate().map(|(index, (class, fates))| {
             let outcome = outcome::ClassOutcome {
@@ -151,10 +179,17 @@ impl Observer for Metrics {
     fn observe(&mut self, at: Time, event: &Event) {
         match *event {
             Event::Due { message, .. } => self.depth.joins(message.chat),
-            Event::Settled { message, .. } | Event::GivenUp { message, .. } => {
+            Event::Settled { message, .. } | Event::GivenUp { message, .. } | Event::Reused { message } => {
                 self.depth.leaves(message.number, message.chat);
             }
-            Event::Sent { .. } => self.requests += 1,
+            Event::Sent { .. } => {
+                self.requests += 1;
+                let ms = at.as_micros() / 1_000;
+                let (latest, calls) = self.calls_in_ms;
+                self.calls_in_ms = (ms, if ms == latest { calls + 1 } else { 1 });
+                self.calls_per_ms_max = self.calls_per_ms_max.max(self.calls_in_ms.1);
+            }
+            Event::Killed { .. } => self.kills += 1,
             Event::Decided { decision, .. } => {
                 self.calls_in_penalty += u64::from(decision.in_penalty);
                 self.budget.take(decision.taken);
@@ -177,7 +212,11 @@ impl Observer for Metrics {
                 }
                 self.budget.sample(at, level);
             }
-            Event::Taken { .. } | Event::Answered { .. } => {}
+            Event::Taken { .. }
+            | Event::Stored { .. }
+            | Event::Answered { .. }
+            | Event::Started { .. }
+            | Event::Flushed => {}
         }
     }
 }

@@ -123,6 +123,20 @@ pub struct Metrics {
     pub lag_us: Lag,
     /// Messages that the sender believes it delivered and that are not in their chat.
     pub believed_falsely: u64,
+    /// Messages whose answer was known and used again: delivered without a call.
+    pub reused: u64,
+    /// Penalties that began, by limit, over all keys; one that is prolonged is one.
+    pub penalties: IndexMap<String, u64>,
+    /// The longest single penalty by limit, from its first refusal to its end.
+    pub penalty_max_us: IndexMap<String, u64>,
+    /// The most calls that left within one millisecond (of the clock, not any), over all processes.
+    pub calls_per_ms_max: u64,
+    /// Processes that died.
+    pub kills: u64,
+    /// Ordinary keys in the store at the end of the run (what senders keep in objects of their own is not counted).
+    pub store_keys: u64,
+    /// Those of them that will never expire.
+    pub store_keys_without_ttl: u64,
 }
 
 /// Quantiles of lag in microseconds; `null` without samples.

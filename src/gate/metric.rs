@@ -365,4 +365,47 @@ pub const METRICS: &[Metric] = &[
         Some(due),
         "messages that the sender believes delivered and that are not in their chat; rate: share of due"
     ),
+    total!(
+        reused,
+        Count,
+        |m: &Metrics| Some(m.reused),
+        Some(due),
+        "messages answered from what was known, without a call; rate: share of due"
+    ),
+    by_limit!(penalties, Count, penalties, None, "penalties that began, by limit"),
+    Metric {
+        name: "penalty_max",
+        unit: Unit::Duration,
+        doc: "the longest single penalty, from its first refusal to its end, by limit",
+        label: Some(Label::Limit),
+        source: Source::Number {
+            read: |outcome, limit| match limit {
+                Some(limit) => outcome.metrics.penalty_max_us.get(limit).copied(),
+                None => Some(outcome.metrics.penalty_max_us.values().copied().max().unwrap_or(0)),
+            },
+            of: None,
+        },
+    },
+    total!(
+        calls_per_ms_max,
+        Count,
+        |m: &Metrics| Some(m.calls_per_ms_max),
+        None,
+        "the most calls that left within one millisecond"
+    ),
+    total!(kills, Count, |m: &Metrics| Some(m.kills), None, "processes that died"),
+    total!(
+        store_keys,
+        Count,
+        |m: &Metrics| Some(m.store_keys),
+        None,
+        "ordinary keys in the store at the end of the run"
+    ),
+    total!(
+        store_keys_without_ttl,
+        Count,
+        |m: &Metrics| Some(m.store_keys_without_ttl),
+        None,
+        "keys in the store at the end of the run that will never expire"
+    ),
 ];
