@@ -1,7 +1,9 @@
 //! How a process sends.
 
-mod desk;
+pub mod sender;
+mod composition;
 mod naive_loop;
+mod bare;
 mod backoff;
 mod process_bucket;
 mod shared_bucket;
@@ -18,8 +20,9 @@ use serde::de::DeserializeOwned;
 
 use crate::env::Env;
 
+pub use composition::{Composed, Composition, Named, NoParameters};
 pub use {
-    backoff::Backoff, naive_loop::NaiveLoop, process_bucket::ProcessBucket, scheduler::Scheduler,
+    backoff::Backoff, bare::Bare, naive_loop::NaiveLoop, process_bucket::ProcessBucket, scheduler::Scheduler,
     shared_bucket::SharedBucket,
 };
 
@@ -27,10 +30,11 @@ pub use {
 pub fn builtin() -> Vec<StrategyKind> {
     vec![
         StrategyKind::of::<NaiveLoop>(),
-        StrategyKind::of::<Backoff>(),
-        StrategyKind::of::<ProcessBucket>(),
-        StrategyKind::of::<SharedBucket>(),
-        StrategyKind::of::<Scheduler>(),
+        StrategyKind::of::<Composed<Backoff>>(),
+        StrategyKind::of::<Composed<ProcessBucket>>(),
+        StrategyKind::of::<Composed<SharedBucket>>(),
+        StrategyKind::of::<Composed<Scheduler>>(),
+        StrategyKind::of::<Composed<Bare>>(),
     ]
 }
 
@@ -64,9 +68,9 @@ pub trait Strategy: Clone + Serialize + DeserializeOwned + JsonSchema + Send + S
         Ok(())
     }
 
-    /// The names of the calls that it makes, between which a timeline can kill a process: `send` (a call to the
-    /// server), and what it calls in the store.
-    fn calls(&self) -> Vec<&'static str> {
+    /// The names of the calls that it makes: what a scenario can let a process die after. The default is what every
+    /// strategy does: `send`.
+    fn calls(&self) -> CallNames {
         vec!["send"]
     }
 
@@ -74,6 +78,9 @@ pub trait Strategy: Clone + Serialize + DeserializeOwned + JsonSchema + Send + S
     /// left to send.
     fn run(self, env: Env) -> impl Future<Output = ()> + 'static;
 }
+
+/// Names of calls: `send`, commands of Redis in lower case, a strategy's scripts.
+pub type CallNames = Vec<&'static str>;
 
 /// Why a strategy cannot work with a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -113,7 +120,7 @@ pub trait Configured: Send + Sync + std::fmt::Debug {
     /// As there.
     fn check(&self) -> Result<(), ParameterError>;
     /// [`Strategy::calls`].
-    fn calls(&self) -> Vec<&'static str>;
+    fn calls(&self) -> CallNames;
     /// Starts one worker.
     fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>>;
 }
@@ -143,7 +150,7 @@ impl<S: Strategy> Configured for Holder<S> {
         self.0.check()
     }
 
-    fn calls(&self) -> Vec<&'static str> {
+    fn calls(&self) -> CallNames {
         self.0.calls()
     }
 

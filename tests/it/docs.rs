@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fake_telegram::api::Answer;
 use fake_telegram::profile::{Profile, ServerSettings};
+use floodlab::store::command::{Command, Reply};
 use floodlab::world::{Belief, GiveUp};
 use floodlab::{Duration, Env, Registry, Strategy};
 use rand_chacha::rand_core::Rng;
@@ -102,7 +103,9 @@ impl Strategy for Tour {
 
         // The store. All processes share it; a script is atomic and takes a round trip.
         let budget = env.key("budget", || 30_u32);
-        let left = env.script(budget, |_now, left| { *left = left.saturating_sub(1); *left }).await;
+        let taken = env.script("take", |call| { let left = call.object(budget); *left = left.saturating_sub(1); *left });
+        let left = taken.await.unwrap_or(0); // an error: the store could not be reached
+        let counted = env.call(Command::Incr { key: "sent".to_owned() }).await; // a command of Redis
 
         // Randomness, a stream per purpose and worker; and a task beside this worker.
         let jitter = env.rng("jitter").next_u32() % 100;
@@ -110,7 +113,7 @@ impl Strategy for Tour {
 
         // Of messages due at one instant the next may not be there yet.
         assert!(another.is_none_or(|another| another.number > message.number));
-        assert!(!is_over && left == 29 && jitter < 100);
+        assert!(!is_over && left == 29 && jitter < 100 && counted == Ok(Reply::Integer(1)));
     }
 }
 

@@ -58,7 +58,10 @@ fn whoever_reads_both_forms_needs_one_refusal_where_the_hint_is_true() {
     let lag_max = |metrics: &Metrics| metrics.lag_us.max.expect("six samples") / 10_000;
     let expected = [(1, 1_065), (1, 1_105), (10, 1_155), (4, 1_295), (10, 1_055)];
     for (hint, (refusals, lag_10ms)) in DIALECTS.into_iter().zip(expected) {
-        let metrics = refused_once(hint, r#"kind = "process-bucket", fallback = "1s""#);
+        let metrics = refused_once(
+            hint,
+            r#"kind = "process-bucket", hint = { fallback = "1s", fallback_jitter = "0%" }"#,
+        );
         assert_eq!((metrics.delivered, metrics.throttled["chat"]), (6, refusals), "{hint}");
         // A histogram of three digits.
         assert!(lag_max(&metrics).abs_diff(lag_10ms) <= 1, "{hint}: {} x 10 ms", lag_max(&metrics));
@@ -70,7 +73,9 @@ fn whoever_reads_both_forms_needs_one_refusal_where_the_hint_is_true() {
 #[test]
 fn the_scheduler_takes_every_form_of_a_hint_as_a_date() {
     let scheduler = |fallback| {
-        format!(r#"kind = "scheduler", chat_rate = "100/s", chat_burst = 20, fallback = "{fallback}""#)
+        format!(
+            r#"kind = "scheduler", queue = {{ kind = "lanes", pace = {{ chat_rate = "100/s", chat_burst = 20 }} }}, hint = {{ fallback = "{fallback}", fallback_jitter = "0%" }}"#
+        )
     };
     let refusals = DIALECTS.map(|hint| {
         let metrics = refused_once(hint, &scheduler("2s"));

@@ -816,14 +816,14 @@ expect = ["p(99) <= 0.1 * plain-loop", "max < 1h"]
 #[test]
 fn strategy_parameters_that_cannot_work() {
     let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
-    assert_snapshot!(design(r#"{ kind = "scheduler", chat_burst = 0 }"#), @r#"
+    assert_snapshot!(design(r#"{ kind = "scheduler", queue = { kind = "lanes", pace = { chat_burst = 0 } } }"#), @r#"
     x.toml:12: `chat_burst` of strategy `scheduler`: rate `1/s` with burst 0 lets nothing through; both must be above 0
-    strategy = { kind = "scheduler", chat_burst = 0 }
+    strategy = { kind = "scheduler", queue = { kind = "lanes", pace = { chat_burst = 0 } } }
                                                   ^
     "#);
-    assert_snapshot!(design(r#"{ kind = "process-bucket", attempts = 0 }"#), @r#"
+    assert_snapshot!(design(r#"{ kind = "process-bucket", doubt = { kind = "retry", attempts = 0 } }"#), @r#"
     x.toml:12: `attempts` of strategy `process-bucket`: is 0; it must be at least 1
-    strategy = { kind = "process-bucket", attempts = 0 }
+    strategy = { kind = "process-bucket", doubt = { kind = "retry", attempts = 0 } }
                                                      ^
     "#);
 }

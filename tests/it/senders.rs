@@ -203,7 +203,7 @@ fn a_client_that_gives_up_before_a_hold_ends_delivers_twice_if_it_tries_again() 
             at = {:?}
             [[design]]
             name = "again"
-            strategy = {{ kind = "backoff", first = "10s" }}
+            strategy = {{ kind = "backoff", retry = {{ kind = "backoff", first = "10s" }} }}
             [[design]]
             strategy = "once""#,
             // A broadcast reaches a chat once, so there are thirty.
@@ -252,7 +252,7 @@ fn an_answer_that_is_lost_after_the_effect_is_a_copy_for_every_retry() {
         rate = "100%"
         for = "100s"
         [[design]]
-        strategy = { kind = "backoff", first = "5s", attempts = 5 }
+        strategy = { kind = "backoff", retry = { kind = "backoff", first = "5s", attempts = 5 } }
         [[design]]
         strategy = "once""#,
     );
@@ -282,7 +282,7 @@ fn sleeping_in_line_starves_the_healthy_chat_and_a_lane_does_not() {
         strategy = "process-bucket"
         [[design]]
         name = "lanes"
-        strategy = { kind = "scheduler", chat_rate = "100/s", chat_burst = 20 }"#,
+        strategy = { kind = "scheduler", queue = { kind = "lanes", pace = { chat_rate = "100/s", chat_burst = 20 } } }"#,
         &[("two.csv", &trace)],
         &Registry::builtin(),
     );

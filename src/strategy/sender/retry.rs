@@ -1,0 +1,105 @@
+//! What becomes of a refused message.
+
+use fake_telegram::time::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::strategy::composition::NoParameters;
+use crate::strategy::{ParameterError, at_least_one};
+
+/// What becomes of a refused message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Retry {
+    /// It is given up: a 429 is an error, and somebody reads the log.
+    Drop(NoParameters),
+    /// Its worker waits as long as the refusal asks for and sends it again; other workers know nothing of it (S3).
+    Wait(NoParameters),
+    /// Its worker waits 1, 2, 4, 8 s, whatever the refusal asks for (S2).
+    Backoff(Backoff),
+    /// It goes back to the queue at once, behind what waits there: the retry is a second producer (S8).
+    Requeue(NoParameters),
+    /// It leaves the queue until the refusal is over: a refusal is a date, not an error.
+    Postpone(Postpone),
+    /// A job of a framework: whether the limiter has no token or the server refuses, the job is released for a fixed
+    /// time and has used up an attempt (S19).
+    Release(Release),
+}
+
+/// [`Retry::Backoff`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Backoff {
+    /// The first wait; each further one is twice as long.
+    pub first: Duration,
+    /// Calls for a message, the first included, before it is dropped.
+    pub attempts: u32,
+}
+
+/// [`Retry::Postpone`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Postpone {
+    /// How often a message may be postponed before it is dropped; without end if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<u8>,
+}
+
+/// [`Retry::Release`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Release {
+    /// How long a released job waits.
+    pub delay: Duration,
+    /// How often a job is taken before it fails, sent or not.
+    pub attempts: u8,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self { first: Duration::from_secs(1), attempts: 5 }
+    }
+}
+
+/// A minute and three attempts, as in the reports on Laravel's `RateLimited` middleware (laravel/framework issues 21346,
+/// 36250; laravel/ideas issue 2310).
+impl Default for Release {
+    fn default() -> Self {
+        Self { delay: Duration::from_mins(1), attempts: 3 }
+    }
+}
+
+impl Retry {
+    pub(crate) const fn drop() -> Self {
+        Self::Drop(NoParameters {})
+    }
+
+    pub(crate) const fn wait() -> Self {
+        Self::Wait(NoParameters {})
+    }
+
+    pub(crate) const fn requeue() -> Self {
+        Self::Requeue(NoParameters {})
+    }
+
+    pub(super) const fn is_drop(&self) -> bool {
+        matches!(self, Self::Drop(_))
+    }
+
+    pub(super) const fn needs_queue(&self) -> bool {
+        matches!(self, Self::Requeue(_) | Self::Postpone(_) | Self::Release(_))
+    }
+
+    pub(super) const fn keeps_in_hand(&self) -> bool {
+        matches!(self, Self::Wait(_) | Self::Backoff(_))
+    }
+
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
+        match self {
+            Self::Backoff(Backoff { attempts, .. }) => at_least_one("retry.attempts", *attempts),
+            Self::Release(Release { attempts, .. }) => at_least_one("retry.attempts", (*attempts).into()),
+            Self::Postpone(Postpone { most: Some(most) }) => at_least_one("retry.most", (*most).into()),
+            Self::Drop(_) | Self::Wait(_) | Self::Requeue(_) | Self::Postpone(_) => Ok(()),
+        }
+    }
+}
