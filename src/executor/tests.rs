@@ -1,6 +1,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use fake_telegram::time::Duration;
 use futures::stream::{FuturesUnordered, StreamExt};
 use futures::{FutureExt, future, select_biased};
 use proptest::prelude::*;
