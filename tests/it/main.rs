@@ -8,6 +8,7 @@ mod determinism;
 mod docs;
 mod layers;
 mod ledger;
+mod lives;
 mod pairing;
 mod refusals;
 mod reports;
