@@ -13,6 +13,7 @@ mod place;
 mod queue;
 mod queued;
 mod retry;
+mod scripts;
 
 use fake_telegram::api::Answer;
 use fake_telegram::hint::RetryHint;

@@ -60,7 +60,7 @@ fn whoever_reads_both_forms_needs_one_refusal_where_the_hint_is_true() {
     for (hint, (refusals, lag_10ms)) in DIALECTS.into_iter().zip(expected) {
         let metrics = refused_once(
             hint,
-            r#"kind = "process-bucket", hint = { fallback = "1s", fallback_jitter = "0%" }"#,
+            r#"kind = "process-bucket", hint = { margin = "0s", fallback = "1s", fallback_max = "1s", fallback_jitter = "0%" }"#,
         );
         assert_eq!((metrics.delivered, metrics.throttled["chat"]), (6, refusals), "{hint}");
         // A histogram of three digits.
@@ -69,12 +69,12 @@ fn whoever_reads_both_forms_needs_one_refusal_where_the_hint_is_true() {
     }
 }
 
-/// The scheduler adds its margin and its store; the fallback is a parameter.
+/// The scheduler adds its margin to what it reads, and its store; the fallback is a parameter.
 #[test]
 fn the_scheduler_takes_every_form_of_a_hint_as_a_date() {
     let scheduler = |fallback| {
         format!(
-            r#"kind = "scheduler", queue = {{ kind = "lanes", pace = {{ chat_rate = "100/s", chat_burst = 20 }} }}, hint = {{ fallback = "{fallback}", fallback_jitter = "0%" }}"#
+            r#"kind = "scheduler", queue = {{ kind = "lanes", pace = {{ chat_rate = "100/s", chat_burst = 20 }} }}, hint = {{ fallback = "{fallback}", fallback_max = "{fallback}", fallback_jitter = "0%" }}"#
         )
     };
     let refusals = DIALECTS.map(|hint| {
@@ -83,7 +83,7 @@ fn the_scheduler_takes_every_form_of_a_hint_as_a_date() {
         metrics.throttled["chat"]
     });
     assert_eq!(refusals[..2], [1, 1]);
-    // Every 2.15 s and a bit from 2.7 s on: at 2.7, 4.9, 7.0 and 9.2 s.
+    // Every 2.1 s and a bit from 0.6 s on: at 2.7, 4.8, 6.9 and 9.0 s.
     assert_eq!(refusals[2], 5);
     assert_eq!(refused_once(DIALECTS[2], &scheduler("20s")).throttled["chat"], 1);
     assert!(refusals[3] > 1 && refusals[4] > 1, "a hint that is too short is believed");

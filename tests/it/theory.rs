@@ -133,7 +133,7 @@ fn a_bucket_of_30_sends_n_messages_in_n_less_30_thirtieths_of_a_second() {
             class = "all"
             [[design]]
             name = "bucket"
-            strategy = {{ kind = "shared-bucket", rate = "30/s", burst = 30 }}
+            strategy = {{ kind = "shared-bucket", limiter = {{ kind = "token-bucket", rate = "30/s", burst = 30 }} }}
             "#
         ));
         let run = lab::run(&scenario, "bucket", 1);

@@ -114,8 +114,10 @@ impl Default for PaceSettings {
 
 impl PaceSettings {
     fn pace(&self) -> Result<Pace, ParameterError> {
-        let private = bucket(("queue.chat_rate", self.chat_rate), ("queue.chat_burst", self.chat_burst))?;
-        let group = bucket(("queue.group_rate", self.group_rate), ("queue.group_burst", self.group_burst))?;
+        let private =
+            bucket(("queue.pace.chat_rate", self.chat_rate), ("queue.pace.chat_burst", self.chat_burst))?;
+        let group =
+            bucket(("queue.pace.group_rate", self.group_rate), ("queue.pace.group_burst", self.group_burst))?;
         Ok(Pace { private, group, channel: group })
     }
 }

@@ -9,17 +9,13 @@ use std::rc::Rc;
 
 use fake_telegram::time::{Duration, Time};
 
-use super::limiter::{Admission, STORE_PAUSE, clock};
+use super::limiter::{Admission, STORE_PAUSE};
 use super::pause::Brake;
 use super::place::Place;
-use super::queue::Mark;
-use super::retry::{Release, Retry};
+use super::scripts::{AskIn, Ending, Grant, Move, Out, Policy, Shared};
 use super::{Answers, DeadChats, Sender, Verdict};
 use crate::env::{Dice, Env, StoreError};
-use crate::limiter::budget::Budget;
 use crate::limiter::offer::{Offer, Postponed};
-use crate::limiter::queue::Queue;
-use crate::strategy::sender::retry::Postpone;
 use crate::world::{Belief, GiveUp, Message};
 
 pub(super) async fn run(sender: &Sender, env: &Env) {
@@ -38,22 +34,6 @@ struct Worker<'a> {
     admission: Option<Admission>,
     brake: Brake,
     dice: Dice,
-}
-
-/// What lies beside each other, in the store or in a process.
-struct Shared {
-    budget: Option<Budget>,
-    queue: Queue,
-}
-
-/// What the scripts have to know.
-struct Policy<'a> {
-    sender: &'a Sender,
-    /// By class.
-    ranks: Vec<usize>,
-    at_most_once: Vec<bool>,
-    release: Option<&'a Release>,
-    callers_clock: bool,
 }
 
 /// What a process knows of its queue.
@@ -76,44 +56,6 @@ enum Ask {
     NotBefore(Time),
 }
 
-/// The queue's answer.
-struct Grant {
-    /// What to send now.
-    offer: Option<Offer>,
-    /// What is done with, unsent.
-    out: Vec<(Message, Out)>,
-    ask: AskIn,
-}
-
-/// As [`Ask`], from now on: the queue's clock is another one.
-#[derive(Clone, Copy)]
-enum AskIn {
-    WhenDue,
-    At(Duration),
-    NotBefore(Duration),
-}
-
-/// How a message leaves the queue unsent.
-#[derive(Clone, Copy)]
-enum Out {
-    GivenUp(GiveUp),
-    Unknown,
-}
-
-/// What becomes of a message in flight.
-#[derive(Clone, Copy)]
-enum Ending {
-    Done,
-    ChatDead,
-    Waits(Duration, Postponed),
-}
-
-/// Where a message has moved.
-enum Move {
-    ToStore,
-    ToProcess,
-}
-
 impl Default for Desk {
     fn default() -> Self {
         // What lies in the store, nobody knows who has just begun.
@@ -126,21 +68,10 @@ impl<'a> Worker<'a> {
         let (queue, limiter) = (&sender.queue.0, &sender.limiter.0);
         let keep = queue.keep().expect("the skeleton is chosen by the queue");
         let (initial_queue, initial_limiter) = (queue.clone(), limiter.clone());
-        let initial =
-            move || Shared { budget: initial_limiter.beside_queue(Some(keep)), queue: initial_queue.start() };
-        let classes = env.classes();
+        let initial = move || Shared::new(&initial_limiter, &initial_queue);
         Self {
             env,
-            policy: Policy {
-                sender,
-                ranks: classes.iter().map(|class| queue.rank(class)).collect(),
-                at_most_once: sender.doubt.0.at_most_once(&classes),
-                release: match &sender.retry.0 {
-                    Retry::Release(release) => Some(release),
-                    _ => None,
-                },
-                callers_clock: limiter.is_on_callers_clocks(),
-            },
+            policy: Policy::new(sender, &env.classes()),
             shared: Place::new(env, keep, &format!("queue/{}", env.token().0), initial),
             desk: env.memory(Desk::default),
             admission: limiter.beside_queue(Some(keep)).is_none().then(|| limiter.admission(env)),
@@ -337,166 +268,4 @@ impl Desk {
             env.nudge();
         }
     }
-}
-
-/// The scripts: `now` is the clock of the queue's place, `own` that of whoever asks.
-impl Policy<'_> {
-    /// What has fallen due joins the queue; if the budget allows, the next message leaves.
-    fn exchange(
-        &self,
-        now: Time,
-        own: Time,
-        shared: &mut Shared,
-        due: &mut Vec<Message>,
-        paused_until: Time,
-        mut moved: impl FnMut(u32, Move),
-    ) -> Grant {
-        let Shared { budget, queue } = shared;
-        let mut out = Vec::new();
-        let revives = self.sender.dead_chats == DeadChats::Revive;
-        for mut message in due.drain(..) {
-            if !self.sender.deadlines {
-                message.deadline = Time::MAX;
-            }
-            moved(message.number, Move::ToStore);
-            let dead = queue.push(message, self.ranks[usize::from(message.class.0)], now, revives);
-            out.extend(dead.map(|message| (message, Out::GivenUp(GiveUp::ChatDead))));
-        }
-        while let Some(offer) = queue.overdue(now) {
-            self.recover(queue, &offer, now, &mut out);
-        }
-        let mut wait = paused_until.saturating_since(now);
-        let mut offer = None;
-        let mut left = Vec::new();
-        if wait.is_zero() {
-            if let Some(release) = self.release {
-                offer = self.next_job(release, now, own, budget, queue, &mut out);
-            } else if queue.next_at(now) <= now {
-                wait = budget
-                    .as_mut()
-                    .map_or(Duration::ZERO, |budget| budget.take(clock(self.callers_clock, own, now)));
-                if wait.is_zero() {
-                    offer = queue.pop(now, &mut left);
-                    wait = budget.as_ref().map_or(Duration::ZERO, |budget| budget.wait(now));
-                }
-            }
-        }
-        out.extend(left.into_iter().map(|message| (message, unsent(&message, now))));
-        if let Some(offer) = &offer
-            && self.sender.queue.0.mark() == Mark::Before
-        {
-            moved(offer.message.number, Move::ToProcess);
-        }
-        let next_at = queue.next_at(now);
-        let ask = if next_at <= now {
-            AskIn::NotBefore(wait)
-        } else {
-            match next_at.min(queue.lease_ends_at()) {
-                Time::MAX => AskIn::WhenDue,
-                at => AskIn::At(at.saturating_since(now).max(wait)),
-            }
-        };
-        Grant { offer, out, ask }
-    }
-
-    /// The message in flight is done with, or waits for its date. Returns what waited behind it in a dead chat, and how
-    /// long until something can be sent next.
-    fn finish(
-        &self,
-        now: Time,
-        shared: &mut Shared,
-        offer: &Offer,
-        ending: Ending,
-        refused: Option<Duration>,
-        mut stored: impl FnMut(u32),
-    ) -> (Vec<Message>, Duration) {
-        let Shared { budget, queue } = shared;
-        if let (Some(budget), Some(wait)) = (budget.as_mut(), refused) {
-            budget.refuse(now, now.saturating_add(wait));
-        }
-        let mut behind = Vec::new();
-        match ending {
-            Ending::Done => queue.finish(offer, now),
-            Ending::ChatDead => behind = queue.close(offer),
-            Ending::Waits(wait, why) => {
-                queue.postpone(offer, now, now.saturating_add(wait), why);
-                if self.sender.queue.0.mark() == Mark::Before {
-                    stored(offer.message.number);
-                }
-            }
-        }
-        let wait = match queue.next_at(now) {
-            Time::MAX => Duration::MAX,
-            at => at
-                .saturating_since(now)
-                .max(budget.as_ref().map_or(Duration::ZERO, |budget| budget.wait(now))),
-        };
-        (behind, wait)
-    }
-
-    /// A framework's worker: it takes jobs one after another, and what the limiter does not let through is released.
-    fn next_job(
-        &self,
-        release: &Release,
-        now: Time,
-        own: Time,
-        budget: &mut Option<Budget>,
-        queue: &mut Queue,
-        out: &mut Vec<(Message, Out)>,
-    ) -> Option<Offer> {
-        let mut left = Vec::new();
-        let job = loop {
-            let Some(offer) = queue.pop(now, &mut left) else { break None };
-            let wait = budget
-                .as_mut()
-                .map_or(Duration::ZERO, |budget| budget.take(clock(self.callers_clock, own, now)));
-            if wait.is_zero() {
-                break Some(offer);
-            }
-            if offer.refusals.saturating_add(1) < release.attempts {
-                queue.postpone(&offer, now, now.saturating_add(release.delay), Postponed::Refused);
-            } else {
-                queue.finish(&offer, now);
-                out.push((offer.message, Out::GivenUp(GiveUp::Attempts)));
-            }
-        };
-        out.extend(left.into_iter().map(|message| (message, unsent(&message, now))));
-        job
-    }
-
-    /// The lease of a message in flight is over: its sender is taken to be dead, and the message is in doubt, unless it
-    /// left the queue with it.
-    fn recover(&self, queue: &mut Queue, offer: &Offer, now: Time, out: &mut Vec<(Message, Out)>) {
-        match (self.sender.queue.0.mark(), self.again(offer)) {
-            (Mark::Before, _) => queue.finish(offer, now),
-            (Mark::After, Some(wait)) => {
-                queue.postpone(offer, now, now.saturating_add(wait), Postponed::InVain);
-            }
-            (Mark::After, None) => {
-                queue.finish(offer, now);
-                out.push((offer.message, Out::Unknown));
-            }
-        }
-    }
-
-    /// How long a message waits of which nobody knows whether it arrived; `None` if it is not sent again.
-    fn again(&self, offer: &Offer) -> Option<Duration> {
-        self.sender.doubt.0.again(self.at_most_once[usize::from(offer.message.class.0)], offer.tries)
-    }
-
-    /// How long a message waits that was refused for `wait`; `None` if it is given up.
-    fn after_refusal(&self, offer: &Offer, wait: Duration) -> Option<Duration> {
-        let refusals = offer.refusals.saturating_add(1);
-        match &self.sender.retry.0 {
-            Retry::Requeue(_) => Some(Duration::ZERO),
-            Retry::Postpone(Postpone { most }) => most.is_none_or(|most| refusals <= most).then_some(wait),
-            Retry::Release(release) => (refusals < release.attempts).then_some(release.delay),
-            Retry::Drop(_) | Retry::Wait(_) | Retry::Backoff(_) => None,
-        }
-    }
-}
-
-/// Why a message left the queue that was not sent.
-fn unsent(message: &Message, now: Time) -> Out {
-    Out::GivenUp(if message.deadline < now { GiveUp::Expired } else { GiveUp::ChatDead })
 }

@@ -1,0 +1,124 @@
+use fake_telegram::api::{ChatIndex, ChatKind, Method};
+
+use super::*;
+use crate::strategy::composition::Named;
+use crate::strategy::sender::doubt::{Doubt, RetryDoubt};
+use crate::strategy::sender::limiter::TokenBucketLimiter;
+use crate::strategy::sender::queue::{Fifo, Lanes, PaceSettings};
+use crate::world::ClassIndex;
+
+const BILL: u8 = 1;
+
+fn message(number: u32, class: u8) -> Message {
+    Message {
+        number,
+        chat: ChatIndex(number),
+        due: Time::ZERO,
+        deadline: Time::MAX,
+        class: ClassIndex(class),
+        kind: ChatKind::Private,
+        method: Method::SendMessage,
+        from_user: false,
+    }
+}
+
+const fn s(seconds: u64) -> Time {
+    Time::from_secs(seconds)
+}
+
+/// A sender with a queue, and what lies in the store.
+struct Bench {
+    sender: Sender,
+    shared: Shared,
+}
+
+impl Bench {
+    fn new(sender: Sender) -> Self {
+        sender.check().expect("a composition that can work");
+        let shared = Shared::new(&sender.limiter.0, &sender.queue.0);
+        Self { sender, shared }
+    }
+
+    /// What is offered at `now` after `due` has joined: its number and tries; and how many messages are out.
+    fn exchange(&mut self, now: Time, due: &[Message]) -> (Option<(u32, u8)>, Vec<Out>, Grant) {
+        let Self { sender, shared } = self;
+        let policy = Policy::new(sender, &["reply".to_owned(), "bill".to_owned()]);
+        let grant = policy.exchange(now, now, shared, &mut due.to_vec(), Time::ZERO, |_, _| {});
+        let offered = grant.offer.map(|offer| (offer.message.number, offer.tries));
+        (offered, grant.out.iter().map(|(_, out)| *out).collect(), grant)
+    }
+}
+
+fn with_queue(queue: sender::Queue, retry: Retry) -> Sender {
+    let bills_once = RetryDoubt { at_most_once: vec!["bill".to_owned()], ..RetryDoubt::default() };
+    Sender {
+        queue: Named(queue),
+        retry: Named(retry),
+        doubt: Named(Doubt::Retry(bills_once)),
+        ..Sender::bare()
+    }
+}
+
+/// The lease is a minute, the wait before a second attempt a second.
+#[test]
+fn what_was_in_flight_with_the_dead_is_in_doubt_and_its_class_decides() {
+    for queue in [sender::Queue::Fifo(Fifo::default()), sender::Queue::Lanes(Lanes::default())] {
+        let mut bench = Bench::new(with_queue(queue, Retry::requeue()));
+        assert_eq!(bench.exchange(s(0), &[message(0, 0)]).0, Some((0, 0)));
+        assert_eq!(bench.exchange(s(0), &[message(1, BILL)]).0, Some((1, 0)));
+        let (offered, out, grant) = bench.exchange(s(59), &[]);
+        assert!(offered.is_none() && out.is_empty());
+        assert!(matches!(grant.ask, AskIn::At(wait) if wait == Duration::from_secs(1)), "the leases' end");
+        let (offered, out, _) = bench.exchange(s(60), &[]);
+        assert!(offered.is_none() && matches!(out[..], [Out::Unknown]), "a bill is never sent twice");
+        assert_eq!(bench.exchange(s(61), &[]).0, Some((0, 1)), "a reply is");
+    }
+}
+
+#[test]
+fn what_left_its_queue_before_it_was_sent_is_gone_with_the_dead() {
+    let fifo = Fifo { mark: Mark::Before, ..Fifo::default() };
+    let mut bench = Bench::new(with_queue(sender::Queue::Fifo(fifo), Retry::requeue()));
+    assert_eq!(bench.exchange(s(0), &[message(0, 0)]).0, Some((0, 0)));
+    let (offered, out, grant) = bench.exchange(s(60), &[]);
+    assert!(offered.is_none() && out.is_empty() && matches!(grant.ask, AskIn::WhenDue));
+}
+
+#[test]
+fn a_budget_beside_the_queue_is_spent_by_what_leaves_it() {
+    let limiter = TokenBucketLimiter { burst: 2, ..TokenBucketLimiter::default() };
+    let lanes = sender::Queue::Lanes(Lanes { pace: PaceSettings::default(), ..Lanes::default() });
+    let sender = Sender {
+        limiter: Named(Limiter::TokenBucket(limiter)),
+        ..with_queue(lanes, Retry::Postpone(Postpone::default()))
+    };
+    let mut bench = Bench::new(sender);
+    let due = [message(0, 0), message(1, 0), message(2, 0)];
+    assert!(bench.exchange(s(0), &due).0.is_some() && bench.exchange(s(0), &[]).0.is_some());
+    let (offered, _, grant) = bench.exchange(s(0), &[]);
+    // A token every 28th of a second.
+    assert!(offered.is_none());
+    assert!(matches!(grant.ask, AskIn::NotBefore(wait) if wait == Duration::from_micros(35_715)));
+}
+
+/// Two jobs and one token: the other is released, takes part again a minute later, and has failed at its third attempt
+/// although nobody ever sent it (incident S19).
+#[test]
+fn a_framework_burns_attempts_by_waiting() {
+    let limiter = TokenBucketLimiter {
+        burst: 1,
+        rate: "1/1h".parse().expect("a rate"),
+        ..TokenBucketLimiter::default()
+    };
+    let release = Retry::Release(Release { delay: Duration::from_mins(1), attempts: 3 });
+    let queue = sender::Queue::Fifo(Fifo::default());
+    let sender = Sender { limiter: Named(Limiter::TokenBucket(limiter)), ..with_queue(queue, release) };
+    let mut bench = Bench::new(sender);
+    assert_eq!(bench.exchange(s(0), &[message(0, 0), message(1, 0)]).0, Some((0, 0)));
+    for minute in 0..2 {
+        let (offered, out, _) = bench.exchange(s(60 * minute), &[]);
+        assert!(offered.is_none() && out.is_empty(), "minute {minute}");
+    }
+    let (offered, out, _) = bench.exchange(s(120), &[]);
+    assert!(offered.is_none() && matches!(out[..], [Out::GivenUp(GiveUp::Attempts)]));
+}
