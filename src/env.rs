@@ -232,6 +232,13 @@ impl Env {
         result
     }
 
+    /// Tells the other processes of this token that something waits in the store and that it pays to look: ends their
+    /// [wait](Env::idle_until), as `PUBLISH` would, once the word has got around. Nobody waits for it.
+    pub fn announce(&self) {
+        let World::Sim(sim) = &self.world;
+        sim.announce(self.process.index);
+    }
+
     /// An answer has come back. If the process is to die between this call and its next, it does so here.
     #[inline]
     async fn came_back(&self, name: &'static str) {

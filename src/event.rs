@@ -1,6 +1,6 @@
 //! What happens in a run, recorded once and read by many: metrics, ledger, checks and the run's hash are observers.
 
-use fake_telegram::api::{Answer, Decision, Truth};
+use fake_telegram::api::{Answer, Decision, TokenIndex, Truth};
 use fake_telegram::hint::RetryHint;
 use fake_telegram::limits::Level;
 use fake_telegram::time::Time;
@@ -59,6 +59,8 @@ pub enum Event {
     Decided {
         /// The message.
         message: Message,
+        /// Which bot called.
+        token: TokenIndex,
         /// What it decided.
         decision: Decision,
     },
@@ -133,7 +135,7 @@ impl Observer for EventHash {
             Event::Sent { message, process, attempt } => {
                 (3, message.number, u64::from(process.0) << 32 | u64::from(attempt))
             }
-            Event::Decided { message, decision } => (4, message.number, decision_word(&decision)),
+            Event::Decided { message, decision, .. } => (4, message.number, decision_word(&decision)),
             Event::Answered { message, process, answer, .. } => {
                 (5, message.number, u64::from(process.0) << 48 | answer_word(answer))
             }

@@ -59,11 +59,11 @@ enum State {
 #[derive(Debug, Default)]
 pub struct Ledger {
     lines: Vec<Line>,
-    /// By chat: the number of the latest message delivered into it, plus one.
-    latest: Vec<u32>,
-    /// Deliveries beyond a message's first.
-    pub duplicated: u64,
-    /// Messages first delivered after a later one of their chat.
+    /// By token and chat: the number of the latest message delivered into it, plus one.
+    latest: Vec<Vec<u32>>,
+    /// By class: deliveries beyond a message's first.
+    pub duplicated: Vec<u64>,
+    /// Messages first delivered after a later one of their bot in their chat.
     pub reordered: u64,
     /// Messages whose answer was used again: delivered without a call.
     pub reused: u64,
@@ -107,9 +107,11 @@ impl Line {
 }
 
 impl Ledger {
-    /// The books for chats with indices below `chats`.
-    pub fn new(chats: usize) -> Self {
-        Self { latest: vec![0; chats], gone: vec![false; 2], store: 1, ..Self::default() }
+    /// The books for so many chats, classes and tokens.
+    pub fn new(chats: usize, classes: usize, tokens: usize) -> Self {
+        let duplicated = vec![0; classes];
+        let latest = vec![vec![0; chats]; tokens];
+        Self { latest, duplicated, gone: vec![false; 2], store: 1, ..Self::default() }
     }
 
     /// The run is over, with calls for `on_the_wire` not yet decided: nothing changes any more.
@@ -181,15 +183,15 @@ impl Observer for Ledger {
                     holder: OUTBOX,
                 });
             }
-            Event::Decided { message, decision } if decision.truth == Truth::Delivered => {
+            Event::Decided { message, token, decision } if decision.truth == Truth::Delivered => {
                 let line = &mut self.lines[message.number as usize];
                 if line.delivered < Time::MAX {
-                    self.duplicated += 1;
+                    self.duplicated[usize::from(message.class.0)] += 1;
                     return;
                 }
                 line.delivered = at;
                 // A chat that no scenario declares cannot be delivered to, so the index is in range.
-                let latest = &mut self.latest[message.chat.0 as usize];
+                let latest = &mut self.latest[usize::from(token.0)][message.chat.0 as usize];
                 if *latest > message.number {
                     self.reordered += 1;
                 } else {
@@ -228,7 +230,7 @@ impl Observer for Ledger {
 
 #[cfg(test)]
 mod tests {
-    use fake_telegram::api::{CallId, ChatIndex, ChatKind, Decision, Forbidden, Method};
+    use fake_telegram::api::{CallId, ChatIndex, ChatKind, Decision, Forbidden, Method, TokenIndex};
 
     use super::*;
     use crate::world::{Message, ProcessIndex};
@@ -250,7 +252,7 @@ mod tests {
         let answer = Answer::Message { message_id: 1 };
         let (call, at, truth) = (CallId(0), Time::from_secs(2), Truth::Delivered);
         let decision = Decision { call, at, answer, truth, in_penalty: false, taken: 1 };
-        Event::Decided { message: message(number), decision }
+        Event::Decided { message: message(number), token: TokenIndex(0), decision }
     }
 
     fn answered(number: u32, answer: Answer) -> Event {
@@ -258,7 +260,7 @@ mod tests {
     }
 
     fn fate_of(alive: bool, events: &[Event]) -> Fate {
-        let mut ledger = Ledger::new(1);
+        let mut ledger = Ledger::new(1, 1, 1);
         ledger.observe(Time::ZERO, &Event::Due { message: message(0), alive });
         for event in events {
             ledger.observe(Time::from_secs(3), event);
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!(fate_of(true, &[started, taken, stored, Event::Flushed]), Fate::Lost);
         assert_eq!(fate_of(true, &[Event::Flushed, started, taken, stored]), Fate::Pending);
         assert_eq!(fate_of(true, &[started, taken, Event::Flushed]), Fate::Pending);
-        let mut ledger = Ledger::new(1);
+        let mut ledger = Ledger::new(1, 1, 1);
         for event in [Event::Due { message: message(0), alive: true }, started, taken, killed] {
             ledger.observe(Time::ZERO, &event);
         }
@@ -312,13 +314,13 @@ mod tests {
 
     #[test]
     fn counts_duplicates_and_what_overtakes() {
-        let mut ledger = Ledger::new(1);
+        let mut ledger = Ledger::new(1, 1, 1);
         for number in 0..3 {
             ledger.observe(Time::ZERO, &Event::Due { message: message(number), alive: true });
         }
         for number in [1, 0, 2, 1] {
             ledger.observe(Time::from_secs(2), &delivered(number));
         }
-        assert_eq!((ledger.duplicated, ledger.reordered), (1, 1));
+        assert_eq!((ledger.duplicated, ledger.reordered), (vec![1], 1));
     }
 }

@@ -108,10 +108,10 @@ impl Metrics {
             dropped: totals.dropped,
             pending: totals.pending,
             lost: totals.lost,
-            duplicated: ledger.duplicated,
+            duplicated: ledger.duplicated.iter().sum(),
             reordered: ledger.reordered,
             believed_delivered: beliefs.delivered,
-            believed_unknown: beliefs.unknown,
+            believed_unknown: totals.unknown,
             requests: self.requests,
             calls_in_penalty: self.calls_in_penalty,
             early_retries,
@@ -143,6 +143,8 @@ impl Metrics {
                 lost: fates.lost,
                 lag_us: lags.summary(Some(index)),
                 lag_p99_us: std::mem::take(&mut classes_p99_us[index]),
+                duplicated: ledger.duplicated[index],
+                believed_unknown: fates.unknown,
             };
             (class.clone(), outcome)
         });
@@ -231,13 +233,14 @@ struct Fates {
     dropped: u64,
     pending: u64,
     lost: u64,
+    /// Beside these: of how many the sender says that it does not know.
+    unknown: u64,
 }
 
 /// What the sender believes at the end.
 #[derive(Debug, Default)]
 struct Beliefs {
     delivered: u64,
-    unknown: u64,
     falsely: u64,
 }
 
@@ -263,7 +266,7 @@ impl Fates {
                     beliefs.delivered += 1;
                     beliefs.falsely += u64::from(fate != Fate::Delivered);
                 }
-                Some(Belief::Unknown) => beliefs.unknown += 1,
+                Some(Belief::Unknown) => counts.unknown += 1,
                 None => {}
             }
         }
@@ -279,6 +282,7 @@ impl Fates {
             dropped: sum.dropped + class.dropped,
             pending: sum.pending + class.pending,
             lost: sum.lost + class.lost,
+            unknown: sum.unknown + class.unknown,
         })
     }
 }

@@ -177,6 +177,10 @@ pub struct ClassOutcome {
     pub pending: u64,
     /// As in [`Metrics::lost`].
     pub lost: u64,
+    /// As in [`Metrics::duplicated`].
+    pub duplicated: u64,
+    /// As in [`Metrics::believed_unknown`].
+    pub believed_unknown: u64,
     /// Lag of the class.
     pub lag_us: Lag,
     /// 99th percentile of lag over time, by the window in which the messages fell due; `null` in a window without.

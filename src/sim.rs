@@ -18,7 +18,7 @@ use fake_telegram::model::Model;
 use fake_telegram::time::{Duration, Time};
 
 use crate::event::{Event, Observer};
-use crate::executor::{Handle, Source};
+use crate::executor::{Bell, Handle, Source};
 use crate::observers::Observers;
 use crate::rng::latency::Latency;
 use crate::store::Store;
@@ -31,6 +31,7 @@ pub use wire::Call;
 
 use lives::Lives;
 use outbox::Outbox;
+use store::ANNOUNCEMENT;
 use wire::Wire;
 
 /// An arrival of some workload: when, in which chat, the workload's index.
@@ -74,6 +75,9 @@ pub struct Setup {
     pub observers: Observers,
 }
 
+/// A process' token, and what it listens to.
+type Listener = (TokenIndex, Rc<Bell>);
+
 /// See [`Setup::launch`].
 pub type Launch = Box<dyn Fn(&Rc<Sim>, ProcessIndex, u32)>;
 
@@ -110,6 +114,8 @@ pub struct Sim {
     me: Weak<Self>,
     store: Store,
     way: Way,
+    /// By process.
+    bells: RefCell<Vec<Option<Listener>>>,
     sample: Duration,
     sample_at: Cell<Time>,
     observers: RefCell<Observers>,
@@ -145,6 +151,7 @@ impl Sim {
             me: me.clone(),
             store: setup.store,
             way: setup.way,
+            bells: RefCell::new(vec![None; setup.processes]),
             sample: setup.sample,
             sample_at: Cell::new(Time::ZERO),
             observers: RefCell::new(setup.observers),
@@ -346,6 +353,9 @@ impl Source for Sim {
     fn external(&self, call: u32) {
         let now = self.handle.now();
         self.sample_until(now);
+        if call >= ANNOUNCEMENT {
+            return self.hear(call - ANNOUNCEMENT);
+        }
         let mut wire = self.wire.borrow_mut();
         let before = wire.next_timeout();
         wire.arrive(now, call, self);

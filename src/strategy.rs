@@ -74,6 +74,12 @@ pub trait Strategy: Clone + Serialize + DeserializeOwned + JsonSchema + Send + S
         vec!["send"]
     }
 
+    /// What it keeps in the store for all processes of its token: the name of each thing, and the parameters that all of
+    /// them have to agree on.
+    fn shares(&self) -> Shares {
+        Vec::new()
+    }
+
     /// One worker of one process; the runner starts `processes x workers` of these. It ends when there is nothing
     /// left to send.
     fn run(self, env: Env) -> impl Future<Output = ()> + 'static;
@@ -81,6 +87,9 @@ pub trait Strategy: Clone + Serialize + DeserializeOwned + JsonSchema + Send + S
 
 /// Names of calls: `send`, commands of Redis in lower case, a strategy's scripts.
 pub type CallNames = Vec<&'static str>;
+
+/// See [`Strategy::shares`].
+pub type Shares = Vec<(&'static str, String)>;
 
 /// Why a strategy cannot work with a parameter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -121,6 +130,8 @@ pub trait Configured: Send + Sync + std::fmt::Debug {
     fn check(&self) -> Result<(), ParameterError>;
     /// [`Strategy::calls`].
     fn calls(&self) -> CallNames;
+    /// [`Strategy::shares`].
+    fn shares(&self) -> Shares;
     /// Starts one worker.
     fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>>;
 }
@@ -152,6 +163,10 @@ impl<S: Strategy> Configured for Holder<S> {
 
     fn calls(&self) -> CallNames {
         self.0.calls()
+    }
+
+    fn shares(&self) -> Shares {
+        self.0.shares()
     }
 
     fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>> {

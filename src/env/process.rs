@@ -23,7 +23,7 @@ pub struct Process {
     /// Whether it may die between two calls.
     pub(super) is_watched: bool,
     pub(super) turn: Turn,
-    pub(super) bell: Bell,
+    pub(super) bell: Rc<Bell>,
     memory: RefCell<Vec<(TypeId, Rc<dyn Any>)>>,
 }
 
@@ -38,8 +38,13 @@ impl Process {
         skew: Duration,
         is_watched: bool,
     ) -> Rc<Self> {
-        let (turn, bell, memory) = (Turn::default(), Bell::default(), RefCell::default());
+        let (turn, bell, memory) = (Turn::default(), Rc::default(), RefCell::default());
         Rc::new(Self { index, life, token, outbox, skew, is_watched, turn, bell, memory })
+    }
+
+    /// What others of its token ring when something waits in the store.
+    pub fn bell(&self) -> &Rc<Bell> {
+        &self.bell
     }
 
     pub(super) fn memory<T: 'static>(&self, initial: impl FnOnce() -> T) -> Rc<T> {

@@ -54,6 +54,16 @@ impl<'a> Script<'a> {
         (self.keyspace.object(key), Moves { sim: self.sim, process: self.process })
     }
 
+    /// The values under two different keys, and who is told what they hold.
+    pub fn objects_and_moves<A: 'static, B: 'static>(
+        &mut self,
+        first: Key<A>,
+        second: Key<B>,
+    ) -> (&mut A, &mut B, Moves<'a>) {
+        let (first, second) = self.keyspace.objects(first, second);
+        (first, second, Moves { sim: self.sim, process: self.process })
+    }
+
     /// Executes a command of Redis.
     ///
     /// # Errors

@@ -94,6 +94,13 @@ impl Drop for TakeTurn<'_> {
     }
 }
 
+impl TurnGuard<'_> {
+    /// Whether somebody waits for the turn.
+    pub fn others_wait(&self) -> bool {
+        !self.turn.waiters.borrow().is_empty()
+    }
+}
+
 impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
         self.turn.pass_on(self.handle);

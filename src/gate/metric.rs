@@ -271,14 +271,11 @@ pub const METRICS: &[Metric] = &[
     ledger!(expired, "messages given up because of their deadline; rate: share of due"),
     ledger!(dropped, "messages given up for another reason; rate: share of due"),
     ledger!(pending, "messages still under way at the end of the run; rate: share of due"),
-    ledger!(lost, "messages gone: believed delivered and not, or lost with a process; rate: share of due"),
-    total!(
-        duplicated,
-        Count,
-        |m: &Metrics| Some(m.duplicated),
-        Some(due),
-        "deliveries beyond a message's first; rate: per due"
+    ledger!(
+        lost,
+        "messages gone: the sender is done with them and they did not arrive, or gone with a process or the store; rate: share of due"
     ),
+    ledger!(duplicated, "deliveries beyond a message's first; rate: per due"),
     total!(
         reordered,
         Count,
@@ -293,13 +290,7 @@ pub const METRICS: &[Metric] = &[
         Some(due),
         "messages that the sender believes delivered; rate: share of due"
     ),
-    total!(
-        believed_unknown,
-        Count,
-        |m: &Metrics| Some(m.believed_unknown),
-        Some(due),
-        "messages of which the sender does not know; rate: share of due"
-    ),
+    ledger!(believed_unknown, "messages of which the sender does not know; rate: share of due"),
     total!(requests, Count, |m: &Metrics| Some(m.requests), None, "calls to the server"),
     total!(
         calls_in_penalty,

@@ -36,6 +36,8 @@ pub struct Pause {
     parts_until: Time,
     /// The first chat that is refused, and until when it or another is.
     refused: Option<(ChatIndex, Time)>,
+    /// Refusals in a row of all that a token's or a host's pause covers; those of one pause are one.
+    in_a_row: u32,
 }
 
 /// Above so many entries those that are over are thrown away.
@@ -61,10 +63,26 @@ impl Pause {
         self.until.max(part)
     }
 
+    /// Which refusal in a row one at `now` would be, from 1; `None` where the key is not for everything alike.
+    pub fn next_refusal(&self, now: Time) -> Option<u32> {
+        match self.key {
+            PauseKey::Token | PauseKey::Host => Some((self.in_a_row + u32::from(now >= self.until)).max(1)),
+            PauseKey::Learned | PauseKey::Chat | PauseKey::Method => None,
+        }
+    }
+
+    /// A call was not refused.
+    pub const fn succeed(&mut self) {
+        self.in_a_row = 0;
+    }
+
     /// A call with `method` to `chat` was refused at `now`, until `until`.
     pub fn refuse(&mut self, now: Time, chat: ChatIndex, method: Method, until: Time) {
         match self.key {
-            PauseKey::Token | PauseKey::Host => self.until = self.until.max(until),
+            PauseKey::Token | PauseKey::Host => {
+                self.in_a_row = self.next_refusal(now).unwrap_or(0);
+                self.until = self.until.max(until);
+            }
             PauseKey::Chat | PauseKey::Method => self.refuse_part(now, self.part(chat, method), until),
             PauseKey::Learned => {
                 self.refuse_part(now, self.part(chat, method), until);
@@ -156,6 +174,17 @@ mod tests {
             let pause = after(key, &[(0, 1, 10), (1, 1, 5)]);
             assert_eq!(until(&pause, 1, Method::SendMessage), s(10));
         }
+    }
+
+    #[test]
+    fn refusals_in_a_row_are_counted_by_pause_and_not_by_call() {
+        let mut pause = after(PauseKey::Token, &[(0, 1, 10), (1, 2, 11)]);
+        assert_eq!([pause.next_refusal(s(2)), pause.next_refusal(s(11))], [Some(1), Some(2)]);
+        pause.refuse(s(11), ChatIndex(3), Method::SendMessage, s(20));
+        assert_eq!(pause.next_refusal(s(20)), Some(3));
+        pause.succeed();
+        assert_eq!(pause.next_refusal(s(20)), Some(1));
+        assert_eq!(after(PauseKey::Learned, &[(0, 1, 10)]).next_refusal(s(11)), None);
     }
 
     #[test]

@@ -43,8 +43,10 @@ pub(super) enum Tone {
 }
 
 /// All sheets of a report.
-pub(super) fn sheets(report: &Report) -> [Sheet; 3] {
-    [late(report), spent(report), became(report)]
+pub(super) fn sheets(report: &Report) -> Vec<Sheet> {
+    let mut sheets = vec![late(report), spent(report), became(report)];
+    sheets.extend(befell(report));
+    sheets
 }
 
 fn late(report: &Report) -> Sheet {
@@ -124,6 +126,39 @@ fn became(report: &Report) -> Sheet {
         },
     ];
     Sheet { title: "what became of the messages", columns }
+}
+
+/// What happened to senders, or what they did to themselves; nothing in most runs.
+fn befell(report: &Report) -> Option<Sheet> {
+    let designs = &report.designs;
+    let optional = |head: &str, tones, read: fn(&Metrics) -> u64| Column {
+        optional: true,
+        ..counts(head, designs, tones, move |m| Some(read(m)))
+    };
+    let longest = |m: &Metrics| m.penalty_max_us.values().copied().max().unwrap_or(0);
+    let worth_telling = |m: &Metrics| longest(m) + m.kills + m.reused + m.store_keys > 0;
+    if !designs.iter().any(|design| worth_telling(&design.metrics)) {
+        return None;
+    }
+    let penalties = |m: &Metrics| m.penalties.values().sum();
+    let waits: Vec<u64> = designs.iter().map(|design| longest(&design.metrics)).collect();
+    let tones = relative(waits.iter().map(|us| Some(*us)));
+    let cells = waits.iter().zip(tones).map(|(us, tone)| Cell {
+        text: if *us == 0 { "0".to_owned() } else { human::bounded_lag(Some(*us), false) },
+        tone,
+    });
+    let mut columns = vec![
+        counts("\npenalties", designs, relative, move |m| Some(penalties(m))),
+        Column { head: "longest\npenalty".to_owned(), cells: cells.collect(), optional: false },
+        optional("calls in\n1 ms", relative, |m| m.calls_per_ms_max),
+        optional("processes\ndied", plain, |m| m.kills),
+        optional("answers\nreused", plain, |m| m.reused),
+        optional("keys in\nthe store", plain, |m| m.store_keys),
+        optional("without\nTTL", absolute, |m| m.store_keys_without_ttl),
+    ];
+    // Most runs know only one of these.
+    columns.retain(|column| !column.optional || column.cells.iter().any(|cell| cell.text != "0"));
+    Some(Sheet { title: "what befell the senders", columns })
 }
 
 /// Every class of any design, in the scenario's order.

@@ -83,7 +83,7 @@ pub fn simulate(
     used.dedup();
     let observers = Observers {
         hash: EventHash::default(),
-        ledger: Ledger::new(chats),
+        ledger: Ledger::new(chats, scenario.classes.len(), scenario.tokens.len()),
         early_retries: EarlyRetries::new(limits, tokens),
         metrics: Metrics::new(limits, chats, steps),
         asked_for: observers,
@@ -214,6 +214,7 @@ fn launch(design: &Design, outboxes: &[Vec<usize>]) -> Launch {
     Box::new(move |sim, index, life| {
         let Launched { strategy, workers, token, outbox, skew, is_watched } = &launched[usize::from(index.0)];
         let process = Process::new(index, life, *token, *outbox, *skew, *is_watched);
+        sim.listens(index, *token, process.bell());
         for worker in 0..*workers {
             let env = Env::simulated(sim.clone(), process.clone(), worker);
             let name = format!("{}: worker {worker} of process {}", strategy.kind(), index.0);

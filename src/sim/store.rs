@@ -1,11 +1,14 @@
 //! Calls to the store: the way there, the way back, and what a caller learns when it is away.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
+use fake_telegram::api::TokenIndex;
 use fake_telegram::time::{Duration, Time};
 
 use super::Sim;
 use crate::event::Event;
+use crate::executor::Bell;
 use crate::rng::draw;
 use crate::rng::latency::Latency;
 use crate::store::Unavailable;
@@ -27,6 +30,9 @@ pub struct Way {
     /// By process: calls so far.
     calls: Vec<Cell<u64>>,
 }
+
+/// Numbers of external events from here on are announcements of processes; calls on the wire are numbered below.
+pub(super) const ANNOUNCEMENT: u32 = 1 << 25;
 
 /// Why a call to the store came to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -83,6 +89,34 @@ impl Sim {
         let back = if matches!(result, Err(StoreError::TimedOut)) { way.timeout } else { round_trip };
         self.handle.sleep(back).await;
         result
+    }
+
+    /// `process` has something to tell the others of its token; they hear of it when it has been there and back.
+    pub fn announce(&self, process: ProcessIndex) {
+        if self.bells.borrow().len() > 1 {
+            self.handle.set(self.handle.now() + self.way.there * 2, ANNOUNCEMENT | u32::from(process.0));
+        }
+    }
+
+    /// The others of the token of `process` hear of it.
+    #[cold]
+    pub(super) fn hear(&self, process: u32) {
+        let bells = self.bells.borrow();
+        let token = |process: u32| bells[process as usize].as_ref().map(|(token, _)| *token);
+        let of = token(process);
+        for (index, bell) in bells.iter().enumerate() {
+            if let Some((token, bell)) = bell
+                && index != process as usize
+                && Some(*token) == of
+            {
+                bell.ring(&self.handle);
+            }
+        }
+    }
+
+    /// A process has begun; `bell` is what it listens to.
+    pub fn listens(&self, process: ProcessIndex, token: TokenIndex, bell: &Rc<Bell>) {
+        self.bells.borrow_mut()[usize::from(process.0)] = Some((token, bell.clone()));
     }
 
     /// Lets happen to the store what is due by `at`.

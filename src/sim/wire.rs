@@ -163,7 +163,7 @@ impl Wire {
             let CallId(number) = decision.call;
             let slot = &mut self.calls[number as usize];
             slot.decision = Some(decision);
-            sim.record(&Event::Decided { message: slot.message, decision });
+            sim.record(&Event::Decided { message: slot.message, token: slot.token, decision });
             if slot.client_done {
                 self.free.push(number);
                 continue;

@@ -132,6 +132,15 @@ impl Keyspace {
         self.objects.get(key)
     }
 
+    /// The values under two different keys.
+    ///
+    /// # Panics
+    /// If it is one key.
+    #[inline]
+    pub fn objects<A: 'static, B: 'static>(&mut self, first: Key<A>, second: Key<B>) -> (&mut A, &mut B) {
+        self.objects.pair(first, second)
+    }
+
     /// Deletes all keys, and lets all objects begin again.
     pub fn flush(&mut self) {
         self.entries.clear();

@@ -62,6 +62,18 @@ impl Objects {
         self.slots[key.index].value.downcast_mut().expect("a key knows its value's type")
     }
 
+    /// Two different ones at once.
+    #[inline]
+    pub(super) fn pair<A: 'static, B: 'static>(&mut self, first: Key<A>, second: Key<B>) -> (&mut A, &mut B) {
+        const KNOWN: &str = "a key knows its value's type";
+        let [first, second] = self
+            .slots
+            .get_disjoint_indices_mut([first.index, second.index])
+            .expect("two keys of two objects")
+            .map(|(_, slot)| &mut slot.value);
+        (first.downcast_mut().expect(KNOWN), second.downcast_mut().expect(KNOWN))
+    }
+
     /// All begin again.
     pub(super) fn reset(&mut self) {
         for slot in self.slots.values_mut() {

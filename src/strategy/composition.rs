@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::sender::{Parts, Sender};
-use super::{CallNames, ParameterError, Strategy};
+use super::{CallNames, ParameterError, Shares, Strategy};
 use crate::env::Env;
 
 /// A choice of parts with a name.
@@ -48,6 +48,10 @@ impl<C: Composition> Strategy for Composed<C> {
 
     fn calls(&self) -> CallNames {
         self.sender.calls()
+    }
+
+    fn shares(&self) -> Shares {
+        self.sender.shares()
     }
 
     async fn run(self, env: Env) {

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::composition::Named;
-use super::{CallNames, ParameterError};
+use super::{CallNames, ParameterError, Shares};
 use crate::env::Env;
 use crate::limiter::hint::Hint;
 
@@ -216,6 +216,18 @@ impl Sender {
         calls.extend(self.pause.0.calls(self.queue.0.is_none()));
         calls.extend(self.queue.0.calls());
         calls
+    }
+
+    /// The parts that it keeps in the store.
+    pub fn shares(&self) -> Shares {
+        let (queue, limiter) = (self.queue.0.keep(), self.limiter.0.keep());
+        let kept = [
+            ("limiter", limiter == Some(Keep::Store), toml::to_string(&self.limiter)),
+            ("pause", self.pause.0.is_shared(), toml::to_string(&self.pause)),
+            ("queue", queue == Some(Keep::Store), toml::to_string(&self.queue)),
+        ];
+        let kept = kept.into_iter().filter(|(_, kept, _)| *kept);
+        kept.map(|(part, _, written)| (part, written.expect("a part is a table"))).collect()
     }
 
     /// One worker.

@@ -223,7 +223,7 @@ fn parameters_in_the_page_are_the_strategies_own() {
         let all = strategy.kind == "bare";
         let parts = parts(strategy);
         let own = parts.iter().filter(|(name, part)| all || bare.get(*name) != Some(part));
-        let expected: Vec<String> = own.map(|(name, part)| format!("| `{name}` | `{part}`")).collect();
+        let expected: Vec<String> = own.map(|(name, part)| format!("| `{name}` | `{part}` |")).collect();
         assert_eq!(rows, expected, "{}", strategy.kind);
     }
 }

@@ -66,7 +66,7 @@ fn calls(run: &Run) -> Calls<Call> {
                 assert_eq!(attempt, before + 1, "attempts are counted");
                 calls.insert((message.number, attempt), Call { sent: *at, decided: None, answered: None });
             }
-            Event::Decided { message, decision } => {
+            Event::Decided { message, decision, .. } => {
                 let call = calls.get_mut(&(message.number, attempts[&message.number])).expect("it was sent");
                 call.decided = Some((*at, decision.answer, decision.truth));
             }

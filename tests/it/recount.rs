@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fake_telegram::api::{Answer, ChatIndex, Truth};
+use fake_telegram::api::{Answer, ChatIndex, TokenIndex, Truth};
 use fake_telegram::hint::RetryHint;
 use fake_telegram::limits::Key;
 use fake_telegram::time::{Duration, Time};
@@ -116,7 +116,7 @@ fn lines(run: &Run) -> BTreeMap<u32, Line> {
                 assert_eq!(*at, message.due);
             }
             Event::Sent { message, .. } => line(&mut lines, message).last_answer = None,
-            Event::Decided { message, decision } if decision.truth == Truth::Delivered => {
+            Event::Decided { message, decision, .. } if decision.truth == Truth::Delivered => {
                 line(&mut lines, message).deliveries.push(*at);
             }
             Event::Answered { message, answer, .. } => line(&mut lines, message).last_answer = Some(answer),
@@ -208,14 +208,14 @@ fn decisions(run: &Run) -> impl Iterator<Item = (Time, fake_telegram::api::Decis
 
 /// First deliveries into a chat that come after the delivery of a later message of that chat.
 fn reordered(run: &Run) -> u64 {
-    let mut delivered: BTreeMap<ChatIndex, BTreeSet<u32>> = BTreeMap::new();
+    let mut delivered: BTreeMap<(TokenIndex, ChatIndex), BTreeSet<u32>> = BTreeMap::new();
     let mut reordered = 0;
     for (_, event) in &run.tape {
-        let Event::Decided { message, decision } = event else { continue };
+        let Event::Decided { message, token, decision } = event else { continue };
         if decision.truth != Truth::Delivered {
             continue;
         }
-        let chat = delivered.entry(message.chat).or_default();
+        let chat = delivered.entry((*token, message.chat)).or_default();
         if chat.insert(message.number) && chat.iter().any(|other| *other > message.number) {
             reordered += 1;
         }

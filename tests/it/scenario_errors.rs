@@ -817,14 +817,121 @@ expect = ["p(99) <= 0.1 * plain-loop", "max < 1h"]
 fn strategy_parameters_that_cannot_work() {
     let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
     assert_snapshot!(design(r#"{ kind = "scheduler", queue = { kind = "lanes", pace = { chat_burst = 0 } } }"#), @r#"
-    x.toml:12: `chat_burst` of strategy `scheduler`: rate `1/s` with burst 0 lets nothing through; both must be above 0
+    x.toml:12: `queue.pace.chat_burst` of strategy `scheduler`: rate `1/s` with burst 0 lets nothing through; both must be above 0
     strategy = { kind = "scheduler", queue = { kind = "lanes", pace = { chat_burst = 0 } } }
-                                                  ^
+                                                                                     ^
     "#);
     assert_snapshot!(design(r#"{ kind = "process-bucket", doubt = { kind = "retry", attempts = 0 } }"#), @r#"
-    x.toml:12: `attempts` of strategy `process-bucket`: is 0; it must be at least 1
+    x.toml:12: `doubt.attempts` of strategy `process-bucket`: is 0; it must be at least 1
     strategy = { kind = "process-bucket", doubt = { kind = "retry", attempts = 0 } }
-                                                     ^
+                                                                               ^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "window-counter", window = "0s" } }"#), @r#"
+    x.toml:12: `limiter.window` of strategy `bare`: 0s is no window; at least 1ms
+    strategy = { kind = "bare", limiter = { kind = "window-counter", window = "0s" } }
+                                                                              ^^^^
+    "#);
+}
+
+#[test]
+fn parts_that_do_not_exist() {
+    let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
+    assert_snapshot!(design(r#"{ kind = "scheduler", queeu = "fifo" }"#), @r#"
+    x.toml:12: unknown key `queeu` in [design.strategy]; did you mean `queue`?
+    strategy = { kind = "scheduler", queeu = "fifo" }
+                                     ^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", queue = "fif" }"#), @r#"
+    x.toml:12: unknown value `fif` of `queue` in [design.strategy]; did you mean `fifo`?
+    strategy = { kind = "scheduler", queue = "fif" }
+                                             ^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", queue = { kind = "lane" } }"#), @r#"
+    x.toml:12: unknown value `lane` of `kind` in [design.strategy.queue]; did you mean `lanes`?
+    strategy = { kind = "scheduler", queue = { kind = "lane" } }
+                                                      ^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", queue = { keep = "store" } }"#), @r#"
+    x.toml:12: [design.strategy.queue] lacks `kind`
+    strategy = { kind = "scheduler", queue = { keep = "store" } }
+                                             ^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "none", rate = "5/s" } }"#), @r#"
+    x.toml:12: unknown key `rate` in [design.strategy.limiter]; there is only `kind`
+    strategy = { kind = "bare", limiter = { kind = "none", rate = "5/s" } }
+                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", retry = { kind = "backoff", atempts = 3 } }"#), @r#"
+    x.toml:12: unknown key `atempts` in [design.strategy.retry]; did you mean `attempts`?
+    strategy = { kind = "bare", retry = { kind = "backoff", atempts = 3 } }
+                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", pause = { kind = "store", jitter = 5 } }"#), @r#"
+    x.toml:12: [design.strategy.pause]: `5` has no unit; write `5s` for seconds, `5ms` for milliseconds
+    strategy = { kind = "bare", pause = { kind = "store", jitter = 5 } }
+                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", pause = true }"#), @r#"
+    x.toml:12: `pause` in [design.strategy]: invalid type: boolean `true`, expected a name, or a table with its `kind`
+    strategy = { kind = "bare", pause = true }
+                                        ^^^^
+    "#);
+}
+
+/// Each part right by itself, and together they mean nothing.
+#[test]
+fn compositions_that_contradict_themselves() {
+    let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
+    assert_snapshot!(design(r#"{ kind = "bare", retry = "requeue" }"#), @r#"
+    x.toml:12: `retry` of strategy `bare`: puts messages back, and there is no queue; add `queue = "fifo"` or "lanes", or use `retry = "wait"`
+    strategy = { kind = "bare", retry = "requeue" }
+                                        ^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", retry = "wait" }"#), @r#"
+    x.toml:12: `retry` of strategy `scheduler`: keeps the message in the worker's hands, and there is a queue; use `retry = "postpone"` or `queue = "none"`
+    strategy = { kind = "scheduler", retry = "wait" }
+                                             ^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", dead_chats = "remember" }"#), @r#"
+    x.toml:12: `dead_chats` of strategy `bare`: the book of dead chats is kept with the queue, and there is none; add `queue = "fifo"` or "lanes"
+    strategy = { kind = "bare", dead_chats = "remember" }
+                                             ^^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", answers = "unread", pause = "store" }"#), @r#"
+    x.toml:12: `pause` of strategy `bare`: with `answers = "unread"` no refusal is ever seen; leave it out
+    strategy = { kind = "bare", answers = "unread", pause = "store" }
+                                                            ^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", cache = {} }"#), @r#"
+    x.toml:12: `cache` of strategy `scheduler`: answers are used again by whoever asks; leave the queue out
+    strategy = { kind = "scheduler", cache = {} }
+                                             ^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", doubt = "as-refused" }"#), @r#"
+    x.toml:12: `doubt` of strategy `bare`: `as-refused` and `retry = "drop"` drop what may have arrived; use `"never"`
+    strategy = { kind = "bare", doubt = "as-refused" }
+                                        ^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "token-bucket", keep = "process", clock = "callers" } }"#), @r#"
+    x.toml:12: `limiter.clock` of strategy `bare`: a bucket in a process has no other clock than its own; leave it out
+    strategy = { kind = "bare", limiter = { kind = "token-bucket", keep = "process", clock = "callers" } }
+                                                                                             ^^^^^^^^^
+    "#);
+}
+
+/// One token has one queue in the store.
+#[test]
+fn groups_that_disagree_about_what_they_share() {
+    let groups = |parts: &str| {
+        let groups = format!(
+            "name = \"both\"\n[[design.group]]\nname = \"a\"\nstrategy = \"scheduler\"\n[[design.group]]\nname = \"b\"\nstrategy = {{ kind = \"scheduler\"{parts} }}"
+        );
+        with("strategy = \"plain-loop\"", &groups)
+    };
+    assert_snapshot!(groups(r#", queue = "fifo""#), @r#"
+    x.toml:18: groups `b` and `a` send with one token and keep different parts `queue` for it in the store; write the same in both, or give one of them another `token`
+    strategy = { kind = "scheduler", queue = "fifo" }
+               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     "#);
 }
 

@@ -24,7 +24,7 @@ struct Waits(Rc<RefCell<Vec<f64>>>);
 
 impl Observer for Waits {
     fn observe(&mut self, at: Time, event: &Event) {
-        if let Event::Decided { message, decision } = event {
+        if let Event::Decided { message, decision, .. } = event {
             assert_eq!(decision.truth, Truth::Delivered);
             // Lag, less the way to the server.
             let lag = (at - message.due).as_micros();

@@ -1,4 +1,4 @@
-use fake_telegram::api::{Answer, CallId, ChatIndex, ChatKind, Decision, Method, Truth};
+use fake_telegram::api::{Answer, CallId, ChatIndex, ChatKind, Decision, Method, TokenIndex, Truth};
 use fake_telegram::time::Duration;
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::world::{ClassIndex, Message};
 
 /// A ledger of messages due at 0, each delivered after so many milliseconds, or not at all.
 fn ledger(lags_ms: &[Option<u64>]) -> Ledger {
-    let mut ledger = Ledger::new(1);
+    let mut ledger = Ledger::new(1, 1, 1);
     let message = |number| Message {
         number,
         chat: ChatIndex(0),
@@ -27,7 +27,10 @@ fn ledger(lags_ms: &[Option<u64>]) -> Ledger {
             let at = Time::ZERO + Duration::from_millis(*lag);
             let (answer, truth) = (Answer::Message { message_id: 1 }, Truth::Delivered);
             let decision = Decision { call: CallId(0), at, answer, truth, in_penalty: false, taken: 1 };
-            ledger.observe(at, &Event::Decided { message: message(number as u32), decision });
+            ledger.observe(
+                at,
+                &Event::Decided { message: message(number as u32), token: TokenIndex(0), decision },
+            );
         }
     }
     ledger

@@ -15,6 +15,19 @@ use crate::scenario::settings::{GroupSettings, WORKERS_MAX};
 use crate::scenario::{Design, Group, Scenario};
 use crate::strategy::Configured;
 
+/// An earlier group that keeps something else in the store under the same name, and that name: whoever came first would
+/// decide for both.
+fn disagreement(group: &Group, built: &[(Group, toml::Table)]) -> Option<(String, &'static str)> {
+    let shares = group.strategy.shares();
+    built.iter().filter(|(other, _)| other.token == group.token).find_map(|(other, _)| {
+        let theirs = other.strategy.shares();
+        let differs = |(part, ours): &&(&'static str, String)| {
+            theirs.iter().any(|(name, theirs)| name == part && theirs != ours)
+        };
+        shares.iter().find(differs).map(|(part, _)| (other.name.clone(), *part))
+    })
+}
+
 /// Processes are numbered in 16 bits.
 pub(super) const PROCESSES_MAX: u64 = 65_536;
 
@@ -143,6 +156,13 @@ impl<'a> Reader<'a> {
                     other.name, group.name
                 );
                 return self.wrong(written.at("workloads"), message);
+            }
+            if let Some((other, part)) = disagreement(&group, &built) {
+                let message = format!(
+                    "groups `{}` and `{other}` send with one token and keep different parts `{part}` for it in the store; write the same in both, or give one of them another `token`",
+                    group.name
+                );
+                return self.wrong(written.at("strategy"), message);
             }
             built.push((group, table));
         }

@@ -89,6 +89,7 @@ impl Worker<'_> {
             }
             match verdict {
                 Verdict::Delivered | Verdict::Nothing => {
+                    self.brake.succeeded();
                     self.remember(message, verdict);
                     return env.settle(message, Belief::Delivered);
                 }
@@ -96,7 +97,8 @@ impl Worker<'_> {
                 Verdict::Rejected => return env.give_up(message, GiveUp::Rejected),
                 Verdict::Refused(hint) => {
                     refusals += 1;
-                    let wait = sender.hint.wait(hint, env.now(), refusals, || self.dice.draw());
+                    let in_a_row = self.brake.refusals(env, refusals);
+                    let wait = sender.hint.wait(hint, env.now(), in_a_row, || self.dice.draw());
                     self.brake.note(env, message, wait);
                     self.brake.tell(env, message, wait).await;
                     self.admission.refused(env, wait).await;

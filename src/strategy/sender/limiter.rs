@@ -1,7 +1,7 @@
 //! What a sender may send, and when.
 
 use fake_telegram::bucket::TokenBucket;
-use fake_telegram::time::{Duration, Time};
+use fake_telegram::time::Duration;
 use fake_telegram::units::{Rate, Share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -204,6 +204,15 @@ impl Limiter {
         matches!(self, Self::TokenBucket(TokenBucketLimiter { clock: Some(Clock::Callers), .. }))
     }
 
+    /// Where it is kept.
+    pub(super) const fn keep(&self) -> Option<Keep> {
+        match self {
+            Self::None(_) => None,
+            Self::TokenBucket(limiter) => Some(limiter.keep),
+            Self::WindowCounter(_) => Some(Keep::Store),
+        }
+    }
+
     pub(super) fn calls(&self, queue: Option<Keep>) -> Vec<&'static str> {
         match self {
             Self::None(_) => Vec::new(),
@@ -338,8 +347,3 @@ fn integer(reply: Reply) -> i64 {
 
 /// How long a sender waits that cannot reach the store, before it tries again.
 pub(super) const STORE_PAUSE: Duration = Duration::from_secs(1);
-
-/// The instant that callers on their own clocks pass on; the place's own otherwise.
-pub(super) const fn clock(callers: bool, own: Time, place: Time) -> Time {
-    if callers { own } else { place }
-}

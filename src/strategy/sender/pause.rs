@@ -1,6 +1,6 @@
 //! What a refusal stops beside its message: a sender's "not before".
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::rc::Rc;
 
 use fake_telegram::time::{Duration, Time};
@@ -43,6 +43,10 @@ impl Pause {
 
     pub(super) const fn is_none(&self) -> bool {
         matches!(self, Self::None(_))
+    }
+
+    pub(super) const fn is_shared(&self) -> bool {
+        matches!(self, Self::Store(_))
     }
 
     pub(super) fn calls(&self, asks_itself: bool) -> Vec<&'static str> {
@@ -92,6 +96,24 @@ impl Brake {
     pub(super) fn known_until_for(&self, now: Time, message: &Message) -> Time {
         let Some((known, _)) = &self.places else { return Time::ZERO };
         known.borrow().until_for(now, message.chat, message.method)
+    }
+
+    /// What this process knows.
+    pub(super) fn known(&self) -> Option<Ref<'_, pause::Pause>> {
+        self.places.as_ref().map(|(known, _)| known.borrow())
+    }
+
+    /// Which refusal in a row this is: of a pause for all that its key covers, else of the message, `of_message`.
+    pub(super) fn refusals(&self, env: &Env, of_message: u32) -> u32 {
+        let known = self.places.as_ref().and_then(|(known, _)| known.borrow().next_refusal(env.now()));
+        known.unwrap_or(of_message)
+    }
+
+    /// A message was delivered.
+    pub(super) fn succeeded(&self) {
+        if let Some((known, _)) = &self.places {
+            known.borrow_mut().succeed();
+        }
     }
 
     /// Where all processes see it.

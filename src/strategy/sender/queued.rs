@@ -83,16 +83,18 @@ impl<'a> Worker<'a> {
     /// The next message to send; `None` when nothing is left.
     async fn next(&self) -> Option<Offer> {
         let (env, desk) = (self.env, &*self.desk);
-        let _turn = env.turn().await;
+        let turn = env.turn().await;
         loop {
             match desk.ask.get() {
-                Ask::WhenDue if env.is_over() => return None,
+                Ask::WhenDue if env.is_over() && !self.is_shared() => return None,
+                // Others may put something back, and tell; or die without a word.
+                Ask::WhenDue if env.is_over() => env.idle_until(env.now() + STAND_BY).await,
                 Ask::WhenDue => env.idle_until(Time::MAX).await,
                 Ask::At(at) if at > env.now() => env.idle_until(at).await,
                 Ask::NotBefore(at) if at > env.now() => env.sleep_until(at).await,
                 Ask::At(_) | Ask::NotBefore(_) => {}
             }
-            if env.is_leaving() && matches!(self.shared, Place::Store(_)) {
+            if env.is_leaving() && self.is_shared() {
                 return None;
             }
             let paused_until = self.brake.known_until();
@@ -119,9 +121,18 @@ impl<'a> Worker<'a> {
                 }
             }
             if grant.offer.is_some() {
+                // Who of this process could ask for the next? If nobody, others should know that it waits.
+                if grant.more && !turn.others_wait() && self.is_shared() {
+                    env.announce();
+                }
                 return grant.offer;
             }
         }
+    }
+
+    /// Whether other processes have the same queue.
+    const fn is_shared(&self) -> bool {
+        matches!(self.shared, Place::Store(_))
     }
 
     /// Hands over what has fallen due and asks for a message.
@@ -129,15 +140,23 @@ impl<'a> Worker<'a> {
         let (policy, own) = (&self.policy, self.env.now());
         match &self.shared {
             Place::Process(shared) => {
-                Ok(policy.exchange(own, own, &mut shared.borrow_mut(), due, Time::ZERO, |_, _| {}))
+                let known = self.brake.known();
+                Ok(policy.exchange((own, own), &mut shared.borrow_mut(), known.as_deref(), due, |_, _| {}))
             }
             Place::Store(shared) => {
-                let pause = self.brake.shared();
                 let script = self.env.script("exchange", |call| {
                     let now = call.now();
-                    let paused_until = pause.map_or(Time::ZERO, |pause| call.object(pause).until());
-                    let (shared, mut moves) = call.object_and_moves(*shared);
-                    policy.exchange(now, own, shared, due, paused_until, |message, to| match to {
+                    let (pause, shared, mut moves) = match self.brake.shared() {
+                        Some(pause) => {
+                            let (pause, shared, moves) = call.objects_and_moves(pause, *shared);
+                            (Some(&*pause), shared, moves)
+                        }
+                        None => {
+                            let (shared, moves) = call.object_and_moves(*shared);
+                            (None, shared, moves)
+                        }
+                    };
+                    policy.exchange((now, own), shared, pause, due, |message, to| match to {
                         Move::ToStore => moves.stored(message),
                         Move::ToProcess => moves.taken(message),
                     })
@@ -172,6 +191,7 @@ impl<'a> Worker<'a> {
         }
         let (ending, refused) = match sender.judge(reply.read()) {
             Verdict::Delivered | Verdict::Nothing => {
+                self.brake.succeeded();
                 env.settle(message, Belief::Delivered);
                 (Ending::Done, None)
             }
@@ -185,7 +205,7 @@ impl<'a> Worker<'a> {
                 (if forgets { Ending::Done } else { Ending::ChatDead }, None)
             }
             Verdict::Refused(hint) => {
-                let refusals = u32::from(offer.refusals) + 1;
+                let refusals = self.brake.refusals(env, u32::from(offer.refusals) + 1);
                 let wait = sender.hint.wait(hint, env.now(), refusals, || self.dice.draw());
                 self.brake.note(env, message, wait);
                 let waits = self.policy.after_refusal(offer, wait);
@@ -254,6 +274,9 @@ impl<'a> Worker<'a> {
         self.desk.note(env, env.now().saturating_add(wait));
     }
 }
+
+/// How often a process that knows of nothing asks a queue that it shares, once nothing more will fall due.
+const STAND_BY: Duration = Duration::from_mins(1);
 
 impl Desk {
     /// Something in the queue can be sent from `at` on: whoever waits in this process hears of it.

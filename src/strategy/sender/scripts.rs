@@ -2,12 +2,13 @@
 
 use fake_telegram::time::{Duration, Time};
 
-use super::limiter::{Limiter, clock};
+use super::limiter::Limiter;
 use super::queue::{self as sender, Mark};
 use super::retry::{Postpone, Release, Retry};
 use super::{DeadChats, Sender};
 use crate::limiter::budget::Budget;
 use crate::limiter::offer::{Offer, Postponed};
+use crate::limiter::pause::Pause;
 use crate::limiter::queue::Queue;
 use crate::world::{GiveUp, Message};
 
@@ -34,6 +35,8 @@ pub(super) struct Grant {
     /// What is done with, unsent.
     pub(super) out: Vec<(Message, Out)>,
     pub(super) ask: AskIn,
+    /// Whether another message waits, for a token or for its date.
+    pub(super) more: bool,
 }
 
 /// When it pays to ask again, from now on: the clock of whoever asks is another one.
@@ -73,6 +76,11 @@ impl Shared {
     pub(super) fn new(limiter: &Limiter, queue: &sender::Queue) -> Self {
         Self { budget: limiter.beside_queue(queue.keep()), queue: queue.start() }
     }
+
+    /// How long until the budget beside the queue has a token; no time at all without one.
+    fn free_in(&self, now: Time) -> Duration {
+        self.budget.as_ref().map_or(Duration::ZERO, |budget| budget.wait(now))
+    }
 }
 
 impl<'a> Policy<'a> {
@@ -93,17 +101,15 @@ impl<'a> Policy<'a> {
 
 /// The scripts: `now` is the clock of the queue's place, `own` that of whoever asks.
 impl Policy<'_> {
-    /// What has fallen due joins the queue; if the budget allows, the next message leaves.
+    /// What has fallen due joins the queue; if pause and budget allow, the next message leaves.
     pub(super) fn exchange(
         &self,
-        now: Time,
-        own: Time,
+        (now, own): (Time, Time),
         shared: &mut Shared,
+        pause: Option<&Pause>,
         due: &mut Vec<Message>,
-        paused_until: Time,
         mut moved: impl FnMut(u32, Move),
     ) -> Grant {
-        let Shared { budget, queue } = shared;
         let mut out = Vec::new();
         let revives = self.sender.dead_chats == DeadChats::Revive;
         for mut message in due.drain(..) {
@@ -111,44 +117,78 @@ impl Policy<'_> {
                 message.deadline = Time::MAX;
             }
             moved(message.number, Move::ToStore);
-            let dead = queue.push(message, self.ranks[usize::from(message.class.0)], now, revives);
+            let rank = self.ranks[usize::from(message.class.0)];
+            let dead = shared.queue.push(message, rank, now, revives);
             out.extend(dead.map(|message| (message, Out::GivenUp(GiveUp::ChatDead))));
         }
-        while let Some(offer) = queue.overdue(now) {
-            self.recover(queue, &offer, now, &mut out);
+        while let Some(offer) = shared.queue.overdue(now) {
+            self.recover(&mut shared.queue, &offer, now, &mut out);
         }
-        let mut wait = paused_until.saturating_since(now);
+        let mut wait = pause.map_or(Duration::ZERO, |pause| pause.until().saturating_since(now));
+        // A framework's worker takes the job first and asks for a token then.
+        if self.release.is_none() {
+            wait = wait.max(shared.free_in(now));
+        }
         let mut offer = None;
-        let mut left = Vec::new();
         if wait.is_zero() {
-            if let Some(release) = self.release {
-                offer = self.next_job(release, now, own, budget, queue, &mut out);
-            } else if queue.next_at(now) <= now {
-                wait = budget
-                    .as_mut()
-                    .map_or(Duration::ZERO, |budget| budget.take(clock(self.callers_clock, own, now)));
-                if wait.is_zero() {
-                    offer = queue.pop(now, &mut left);
-                    wait = budget.as_ref().map_or(Duration::ZERO, |budget| budget.wait(now));
-                }
-            }
+            (offer, wait) = self.pop((now, own), shared, pause, &mut out);
         }
-        out.extend(left.into_iter().map(|message| (message, unsent(&message, now))));
         if let Some(offer) = &offer
             && self.sender.queue.0.mark() == Mark::Before
         {
             moved(offer.message.number, Move::ToProcess);
         }
-        let next_at = queue.next_at(now);
+        let next_at = shared.queue.next_at(now);
         let ask = if next_at <= now {
             AskIn::NotBefore(wait)
         } else {
-            match next_at.min(queue.lease_ends_at()) {
+            match next_at.min(shared.queue.lease_ends_at()) {
                 Time::MAX => AskIn::WhenDue,
                 at => AskIn::At(at.saturating_since(now).max(wait)),
             }
         };
-        Grant { offer, out, ask }
+        Grant { offer, out, ask, more: next_at < Time::MAX }
+    }
+
+    /// The next message that may go, with a token, and how long until another may; messages of what pauses on the way
+    /// wait for its end.
+    fn pop(
+        &self,
+        (now, own): (Time, Time),
+        shared: &mut Shared,
+        pause: Option<&Pause>,
+        out: &mut Vec<(Message, Out)>,
+    ) -> (Option<Offer>, Duration) {
+        let mut left = Vec::new();
+        let (mut offer, mut wait) = (None, Duration::ZERO);
+        while let Some(next) = shared.queue.pop(now, &mut left) {
+            let Message { chat, method, .. } = next.message;
+            let until = pause.map_or(Time::ZERO, |pause| pause.until_for(now, chat, method));
+            if until > now {
+                shared.queue.postpone(&next, now, until, Postponed::HeldBack);
+                continue;
+            }
+            let clock = if self.callers_clock { own } else { now };
+            wait = shared.budget.as_mut().map_or(Duration::ZERO, |budget| budget.take(clock));
+            if wait.is_zero() {
+                offer = Some(next);
+                wait = shared.free_in(now);
+                break;
+            }
+            let Some(release) = self.release else {
+                // By its own clock the caller has no token.
+                shared.queue.postpone(&next, now, now.saturating_add(wait), Postponed::HeldBack);
+                break;
+            };
+            if next.refusals.saturating_add(1) < release.attempts {
+                shared.queue.postpone(&next, now, now.saturating_add(release.delay), Postponed::Refused);
+            } else {
+                shared.queue.finish(&next, now);
+                out.push((next.message, Out::GivenUp(GiveUp::Attempts)));
+            }
+        }
+        out.extend(left.into_iter().map(|message| (message, unsent(&message, now))));
+        (offer, wait)
     }
 
     /// The message in flight is done with, or waits for its date. Returns what waited behind it in a dead chat, and how
@@ -162,7 +202,7 @@ impl Policy<'_> {
         refused: Option<Duration>,
         mut stored: impl FnMut(u32),
     ) -> (Vec<Message>, Duration) {
-        let Shared { budget, queue } = shared;
+        let Shared { budget, queue } = &mut *shared;
         if let (Some(budget), Some(wait)) = (budget.as_mut(), refused) {
             budget.refuse(now, now.saturating_add(wait));
         }
@@ -177,43 +217,11 @@ impl Policy<'_> {
                 }
             }
         }
-        let wait = match queue.next_at(now) {
+        let wait = match shared.queue.next_at(now) {
             Time::MAX => Duration::MAX,
-            at => at
-                .saturating_since(now)
-                .max(budget.as_ref().map_or(Duration::ZERO, |budget| budget.wait(now))),
+            at => at.saturating_since(now).max(shared.free_in(now)),
         };
         (behind, wait)
-    }
-
-    /// A framework's worker: it takes jobs one after another, and what the limiter does not let through is released.
-    fn next_job(
-        &self,
-        release: &Release,
-        now: Time,
-        own: Time,
-        budget: &mut Option<Budget>,
-        queue: &mut Queue,
-        out: &mut Vec<(Message, Out)>,
-    ) -> Option<Offer> {
-        let mut left = Vec::new();
-        let job = loop {
-            let Some(offer) = queue.pop(now, &mut left) else { break None };
-            let wait = budget
-                .as_mut()
-                .map_or(Duration::ZERO, |budget| budget.take(clock(self.callers_clock, own, now)));
-            if wait.is_zero() {
-                break Some(offer);
-            }
-            if offer.refusals.saturating_add(1) < release.attempts {
-                queue.postpone(&offer, now, now.saturating_add(release.delay), Postponed::Refused);
-            } else {
-                queue.finish(&offer, now);
-                out.push((offer.message, Out::GivenUp(GiveUp::Attempts)));
-            }
-        };
-        out.extend(left.into_iter().map(|message| (message, unsent(&message, now))));
-        job
     }
 
     /// The lease of a message in flight is over: its sender is taken to be dead, and the message is in doubt, unless it

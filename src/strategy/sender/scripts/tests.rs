@@ -43,7 +43,7 @@ impl Bench {
     fn exchange(&mut self, now: Time, due: &[Message]) -> (Option<(u32, u8)>, Vec<Out>, Grant) {
         let Self { sender, shared } = self;
         let policy = Policy::new(sender, &["reply".to_owned(), "bill".to_owned()]);
-        let grant = policy.exchange(now, now, shared, &mut due.to_vec(), Time::ZERO, |_, _| {});
+        let grant = policy.exchange((now, now), shared, None, &mut due.to_vec(), |_, _| {});
         let offered = grant.offer.map(|offer| (offer.message.number, offer.tries));
         (offered, grant.out.iter().map(|(_, out)| *out).collect(), grant)
     }
