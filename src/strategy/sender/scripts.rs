@@ -76,11 +76,6 @@ impl Shared {
     pub(super) fn new(limiter: &Limiter, queue: &sender::Queue) -> Self {
         Self { budget: limiter.beside_queue(queue.keep()), queue: queue.start() }
     }
-
-    /// How long until the budget beside the queue has a token; no time at all without one.
-    fn free_in(&self, now: Time) -> Duration {
-        self.budget.as_ref().map_or(Duration::ZERO, |budget| budget.wait(now))
-    }
 }
 
 impl<'a> Policy<'a> {
@@ -124,11 +119,8 @@ impl Policy<'_> {
         while let Some(offer) = shared.queue.overdue(now) {
             self.recover(&mut shared.queue, &offer, now, &mut out);
         }
-        let mut wait = pause.map_or(Duration::ZERO, |pause| pause.until().saturating_since(now));
-        // A framework's worker takes the job first and asks for a token then.
-        if self.release.is_none() {
-            wait = wait.max(shared.free_in(now));
-        }
+        let paused = pause.map_or(Duration::ZERO, |pause| pause.until().saturating_since(now));
+        let mut wait = paused.max(self.free_in(shared, now));
         let mut offer = None;
         if wait.is_zero() {
             (offer, wait) = self.pop((now, own), shared, pause, &mut out);
@@ -172,7 +164,7 @@ impl Policy<'_> {
             wait = shared.budget.as_mut().map_or(Duration::ZERO, |budget| budget.take(clock));
             if wait.is_zero() {
                 offer = Some(next);
-                wait = shared.free_in(now);
+                wait = self.free_in(shared, now);
                 break;
             }
             let Some(release) = self.release else {
@@ -219,9 +211,18 @@ impl Policy<'_> {
         }
         let wait = match shared.queue.next_at(now) {
             Time::MAX => Duration::MAX,
-            at => at.saturating_since(now).max(shared.free_in(now)),
+            at => at.saturating_since(now).max(self.free_in(shared, now)),
         };
         (behind, wait)
+    }
+
+    /// How long until the budget beside the queue has a token. A framework's worker does not wait for one: it takes the
+    /// job and asks then.
+    fn free_in(&self, shared: &Shared, now: Time) -> Duration {
+        match &shared.budget {
+            Some(budget) if self.release.is_none() => budget.wait(now),
+            _ => Duration::ZERO,
+        }
     }
 
     /// The lease of a message in flight is over: its sender is taken to be dead, and the message is in doubt, unless it
