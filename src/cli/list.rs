@@ -109,13 +109,15 @@ pub(super) fn files(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Names, and beside them their summaries in lines that fit into `width`.
+/// Names, and beside them their summaries in lines that fit into `width`; the rows that a scenario covers come last.
 fn text(items: &[Item], width: usize) -> String {
     let bold = Style::new().bold();
     let names = items.iter().map(|item| item.name.chars().count()).max().unwrap_or_default();
     let indent = format!("\n{:names$}  ", "");
     let item = |item: &Item| {
-        let lines = lines(&item.summary, width.saturating_sub(names + 2));
+        let rows = item.covers.as_deref().filter(|rows| !rows.is_empty());
+        let rows = rows.map(|rows| format!(" [{}]", rows.join(", "))).unwrap_or_default();
+        let lines = lines(&format!("{}{rows}", item.summary), width.saturating_sub(names + 2));
         format!("{bold}{:names$}{bold:#}  {}\n", item.name, lines.join(&indent))
     };
     items.iter().map(item).collect()

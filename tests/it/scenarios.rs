@@ -1,5 +1,6 @@
 //! Every shipped scenario shows what it says it shows.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -42,6 +43,16 @@ fn every_expectation_of_every_scenario_holds() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// Every row of the field notes is a scenario: a sender's incidents S1 to S19, and the server's side T1 to T10.
+#[test]
+fn every_row_is_covered() {
+    let load = |file: PathBuf| Scenario::load(&file, &Registry::builtin()).expect("a scenario");
+    let covered: BTreeSet<String> = shipped().into_iter().flat_map(|file| load(file).covers).collect();
+    let rows = (1..=19).map(|row| format!("S{row}")).chain((1..=10).map(|row| format!("T{row}")));
+    let missing: Vec<String> = rows.filter(|row| !covered.contains(row)).collect();
+    assert!(missing.is_empty(), "no scenario covers {missing:?}");
 }
 
 /// What a reader meets first: what it shows and what a good sender does on it.
