@@ -56,6 +56,8 @@ impl Exit {
         match error.downcast_ref() {
             Some(RunError::NotDeterministic { .. }) => Self::NotDeterministic,
             Some(RunError::Invariant { .. }) => Self::Invariant,
+            // The run is right and the scenario is not.
+            Some(RunError::Missed { .. }) => Self::Invalid,
             _ => Self::Unexpected,
         }
     }

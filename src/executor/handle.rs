@@ -82,7 +82,12 @@ impl Handle {
     /// Completes at `deadline`; one that is not in the future completes at this instant, after what is already set
     /// for it. Dropping it takes its event out of the queue.
     pub fn sleep_until(&self, deadline: Time) -> Sleep {
-        Sleep::new(self.clone(), deadline)
+        Sleep::new(self.clone(), deadline, "a sleep to end")
+    }
+
+    /// Completes after `duration`, in which the task waits for something that errors are to name.
+    pub fn wait_for(&self, waiting: &'static str, duration: Duration) -> Sleep {
+        Sleep::new(self.clone(), self.now().saturating_add(duration), waiting)
     }
 
     /// Completes after `duration`.

@@ -13,12 +13,13 @@ use super::{EventKey, Handle, Waiter};
 pub struct Sleep {
     handle: Handle,
     deadline: Time,
+    waiting: &'static str,
     set: Option<(EventKey, Waiter)>,
 }
 
 impl Sleep {
-    pub(super) const fn new(handle: Handle, deadline: Time) -> Self {
-        Self { handle, deadline, set: None }
+    pub(super) const fn new(handle: Handle, deadline: Time, waiting: &'static str) -> Self {
+        Self { handle, deadline, waiting, set: None }
     }
 }
 
@@ -33,11 +34,11 @@ impl Future for Sleep {
                 Poll::Ready(())
             }
             Some(_) => {
-                self.handle.still_waiting("a sleep to end");
+                self.handle.still_waiting(self.waiting);
                 Poll::Pending
             }
             None => {
-                let waiter = self.handle.waiter(context, "a sleep to end");
+                let waiter = self.handle.waiter(context, self.waiting);
                 let at = self.deadline.max(self.handle.now());
                 self.set = Some((self.handle.wake_at(at, waiter), waiter));
                 Poll::Pending

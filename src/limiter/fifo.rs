@@ -170,17 +170,6 @@ impl Fifo {
         now + pace.of(message.kind).wait(state, now)
     }
 
-    /// When the oldest lease ends; [`Time::MAX`] if nothing is in flight.
-    pub fn lease_ends_at(&mut self) -> Time {
-        while let Some((until, index, ticket)) = self.leases.front() {
-            if self.slots[*index as usize].ticket == *ticket {
-                return *until;
-            }
-            self.leases.pop_front();
-        }
-        Time::MAX
-    }
-
     fn is_dead(&self, chat: ChatIndex) -> bool {
         self.dead.get(chat.0 as usize).is_some_and(|dead| *dead)
     }
@@ -254,14 +243,14 @@ mod tests {
         let mut fifo = Fifo::new(None, LEASE);
         fifo.push(message(0, 1), Time::ZERO, false);
         let offer = fifo.pop(Time::ZERO, &mut Vec::new()).expect("one waits");
-        assert_eq!((fifo.overdue(Time::from_secs(59)), fifo.lease_ends_at()), (None, Time::ZERO + LEASE));
+        assert_eq!(fifo.overdue(Time::from_secs(59)), None);
         let overdue = fifo.overdue(Time::from_secs(60)).expect("the lease is over");
         fifo.postpone(&overdue, Time::from_secs(60), Postponed::InVain);
         fifo.finish(&offer);
         let again = fifo.pop(Time::from_secs(60), &mut Vec::new()).expect("it waits again");
         assert_eq!((again.message.number, again.tries), (0, 1));
         fifo.finish(&again);
-        assert_eq!((fifo.overdue(Time::from_secs(999)), fifo.lease_ends_at()), (None, Time::MAX));
+        assert_eq!(fifo.overdue(Time::from_secs(999)), None);
     }
 
     #[test]

@@ -216,17 +216,6 @@ impl Lanes {
         None
     }
 
-    /// When the oldest lease ends; [`Time::MAX`] if nothing is in flight.
-    pub fn lease_ends_at(&mut self) -> Time {
-        while let Some((until, chat, ticket)) = self.leases.front().copied() {
-            if self.is_in_flight(chat, ticket) {
-                return until;
-            }
-            self.leases.pop_front();
-        }
-        Time::MAX
-    }
-
     fn is_in_flight(&self, chat: u32, ticket: u32) -> bool {
         self.lanes.get(chat as usize).is_some_and(|lane| {
             lane.state == State::InFlight && self.nodes[lane.head as usize].ticket == ticket

@@ -87,13 +87,4 @@ impl Queue {
             Self::Lanes(lanes) => lanes.next_at(now),
         }
     }
-
-    /// When the oldest lease ends; [`Time::MAX`] if nothing is in flight.
-    #[inline]
-    pub fn lease_ends_at(&mut self) -> Time {
-        match self {
-            Self::Fifo(fifo) => fifo.lease_ends_at(),
-            Self::Lanes(lanes) => lanes.lease_ends_at(),
-        }
-    }
 }

@@ -87,7 +87,7 @@ impl Sim {
             Err(Unavailable::Hangs) => Err(StoreError::TimedOut),
         };
         let back = if matches!(result, Err(StoreError::TimedOut)) { way.timeout } else { round_trip };
-        self.handle.sleep(back).await;
+        self.handle.wait_for("the answer of the store", back).await;
         result
     }
 

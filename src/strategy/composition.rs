@@ -1,6 +1,7 @@
 //! Strategies that are nothing but a choice of parts, and parts that are written by name or as a table.
 
 use std::fmt;
+use std::future::Future;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -54,8 +55,8 @@ impl<C: Composition> Strategy for Composed<C> {
         self.sender.shares()
     }
 
-    async fn run(self, env: Env) {
-        self.sender.run(env).await;
+    fn run(self, env: Env) -> impl Future<Output = ()> + 'static {
+        self.sender.run(env)
     }
 }
 

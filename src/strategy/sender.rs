@@ -15,8 +15,11 @@ mod queued;
 mod retry;
 mod scripts;
 
+use std::future::Future;
+
 use fake_telegram::api::Answer;
 use fake_telegram::hint::RetryHint;
+use futures::future::Either;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -231,11 +234,11 @@ impl Sender {
     }
 
     /// One worker.
-    pub async fn run(self, env: Env) {
+    pub fn run(self, env: Env) -> impl Future<Output = ()> + 'static {
         if self.queue.0.is_none() {
-            direct::run(&self, &env).await;
+            Either::Left(direct::run(self, env))
         } else {
-            queued::run(&self, &env).await;
+            Either::Right(queued::run(self, env))
         }
     }
 

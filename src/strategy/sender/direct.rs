@@ -47,7 +47,8 @@ struct Worker<'a> {
     dice: Dice,
 }
 
-pub(super) async fn run(sender: &Sender, env: &Env) {
+pub(super) async fn run(sender: Sender, env: Env) {
+    let (sender, env) = (&sender, &env);
     let worker = Worker {
         sender,
         env,

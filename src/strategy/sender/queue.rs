@@ -140,6 +140,15 @@ impl Queue {
         }
     }
 
+    /// How long a message may be in flight.
+    pub(super) const fn lease(&self) -> Duration {
+        match self {
+            Self::None(_) => Duration::MAX,
+            Self::Fifo(fifo) => fifo.lease,
+            Self::Lanes(lanes) => lanes.lease,
+        }
+    }
+
     /// When a message leaves it.
     pub(super) const fn mark(&self) -> Mark {
         match self {

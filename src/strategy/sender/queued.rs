@@ -11,15 +11,15 @@ use fake_telegram::time::{Duration, Time};
 
 use super::limiter::{Admission, STORE_PAUSE};
 use super::pause::Brake;
-use super::place::Place;
+use super::place::{Keep, Place};
 use super::scripts::{AskIn, Ending, Grant, Move, Out, Policy, Shared};
 use super::{Answers, DeadChats, Sender, Verdict};
 use crate::env::{Dice, Env, StoreError};
 use crate::limiter::offer::{Offer, Postponed};
 use crate::world::{Belief, GiveUp, Message};
 
-pub(super) async fn run(sender: &Sender, env: &Env) {
-    let worker = Worker::new(sender, env);
+pub(super) async fn run(sender: Sender, env: Env) {
+    let worker = Worker::new(&sender, &env);
     while let Some(offer) = worker.next().await {
         worker.attempt(&offer).await;
     }
@@ -43,6 +43,8 @@ struct Desk {
     ask: Cell<Ask>,
     /// What has fallen due and is on its way to the queue.
     inbox: RefCell<Vec<Message>>,
+    /// Whether somebody looks after what nobody tells.
+    is_minded: Cell<bool>,
 }
 
 /// When it pays to ask the queue again, on the clock of the process.
@@ -59,7 +61,7 @@ enum Ask {
 impl Default for Desk {
     fn default() -> Self {
         // What lies in the store, nobody knows who has just begun.
-        Self { ask: Cell::new(Ask::At(Time::ZERO)), inbox: RefCell::default() }
+        Self { ask: Cell::new(Ask::At(Time::ZERO)), inbox: RefCell::default(), is_minded: Cell::new(false) }
     }
 }
 
@@ -69,11 +71,15 @@ impl<'a> Worker<'a> {
         let keep = queue.keep().expect("the skeleton is chosen by the queue");
         let (initial_queue, initial_limiter) = (queue.clone(), limiter.clone());
         let initial = move || Shared::new(&initial_limiter, &initial_queue);
+        let desk = env.memory(Desk::default);
+        if keep == Keep::Store && !desk.is_minded.replace(true) {
+            env.spawn("the minder", mind(env.clone(), desk.clone(), queue.lease().min(STAND_BY)));
+        }
         Self {
             env,
             policy: Policy::new(sender, &env.classes()),
             shared: Place::new(env, keep, &format!("queue/{}", env.token().0), initial),
-            desk: env.memory(Desk::default),
+            desk,
             admission: limiter.beside_queue(Some(keep)).is_none().then(|| limiter.admission(env)),
             brake: sender.pause.0.brake(env),
             dice: env.dice("sender"),
@@ -87,8 +93,6 @@ impl<'a> Worker<'a> {
         loop {
             match desk.ask.get() {
                 Ask::WhenDue if env.is_over() && !self.is_shared() => return None,
-                // Others may put something back, and tell; or die without a word.
-                Ask::WhenDue if env.is_over() => env.idle_until(env.now() + STAND_BY).await,
                 Ask::WhenDue => env.idle_until(Time::MAX).await,
                 Ask::At(at) if at > env.now() => env.idle_until(at).await,
                 Ask::NotBefore(at) if at > env.now() => env.sleep_until(at).await,
@@ -275,7 +279,16 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// How often a process that knows of nothing asks a queue that it shares, once nothing more will fall due.
+/// Looks into a queue that other processes share: what they leave behind when they die, nobody tells. Once in a lease
+/// at most, and at least this often.
+async fn mind(env: Env, desk: Rc<Desk>, every: Duration) {
+    loop {
+        env.sleep(every).await;
+        desk.note(&env, env.now());
+    }
+}
+
+/// How often a process looks into a queue that it shares although it knows of nothing there.
 const STAND_BY: Duration = Duration::from_mins(1);
 
 impl Desk {

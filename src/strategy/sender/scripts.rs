@@ -134,7 +134,7 @@ impl Policy<'_> {
         let ask = if next_at <= now {
             AskIn::NotBefore(wait)
         } else {
-            match next_at.min(shared.queue.lease_ends_at()) {
+            match next_at {
                 Time::MAX => AskIn::WhenDue,
                 at => AskIn::At(at.saturating_since(now).max(wait)),
             }
