@@ -21,8 +21,8 @@ use crate::event::Event;
 use crate::executor::TurnGuard;
 use crate::rng;
 use crate::sim::{Call, Due, Next, Sim};
-use crate::store::Key;
 use crate::store::command::{Command, CommandError, Reply as StoreReply};
+use crate::store::{Holds, Key};
 use crate::world::{Belief, GiveUp, Message, ProcessIndex};
 
 pub use self::dice::Dice;
@@ -183,10 +183,18 @@ impl Env {
         sim.store().key(name, initial)
     }
 
+    /// As [`key`](Env::key), for a value that holds messages: what is lost with the store, and what is not lost with a
+    /// process ([`Script::holder`]).
+    pub fn holder<V: Holds + 'static>(&self, name: &str, initial: impl Fn() -> V + 'static) -> Key<V> {
+        let World::Sim(sim) = &self.world;
+        sim.store().holder(name, initial)
+    }
+
     /// Runs the script called `name` in the store, at once and alone. It gets the store's own instant.
     ///
     /// # Errors
-    /// If the store cannot be reached, or does not answer in time; it has not run then.
+    /// If the store cannot be reached (it has not run then), or does not answer in time: it may have run, as over any
+    /// network, so whoever runs it again has to be prepared for that.
     pub async fn script<R>(
         &self,
         name: &'static str,
@@ -285,6 +293,11 @@ impl Env {
     /// Which process of its design this is, from 0.
     pub fn process(&self) -> ProcessIndex {
         self.process.index
+    }
+
+    /// Which life this is, over all processes of the run: a process that starts again has another.
+    pub fn life(&self) -> u32 {
+        self.process.life
     }
 
     /// The token that this process sends with: its budget is shared by all processes of the token.

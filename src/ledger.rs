@@ -134,6 +134,13 @@ impl Ledger {
         &self.lines
     }
 
+    /// The messages that nobody is done with and that the store is taken to hold, by number.
+    pub fn in_store(&self) -> impl Iterator<Item = u32> {
+        let lines = self.lines.iter().enumerate();
+        let held = lines.filter(|(_, line)| line.state == State::Open && line.holder == self.store);
+        held.map(|(number, _)| number as u32)
+    }
+
     fn new_holder(&mut self) -> u32 {
         self.gone.push(false);
         self.gone.len() as u32 - 1

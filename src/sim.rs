@@ -22,6 +22,7 @@ use crate::executor::{Bell, Handle, Source};
 use crate::observers::Observers;
 use crate::rng::latency::Latency;
 use crate::store::Store;
+use crate::store::keyspace::Keyspace;
 use crate::world::{Change, ClassIndex, KillPoint, Message, ProcessIndex};
 
 pub use lives::Plan;
@@ -185,12 +186,21 @@ impl Sim {
     }
 
     /// The run is over: samples up to the end are taken, nothing is recorded after. Shows the server and the books.
-    pub fn finish<R>(&self, look: impl FnOnce(&Model, &Observers) -> R) -> R {
+    ///
+    /// # Errors
+    /// If a message is taken to be in the store and is not there: its number.
+    pub fn finish<R>(&self, look: impl FnOnce(&Model, &Observers) -> R) -> Result<R, u32> {
         self.sample_until(self.handle.now());
         self.over.set(true);
         let wire = self.wire.borrow();
         self.observers.borrow_mut().ledger.close(&wire.undecided());
-        look(wire.model(), &self.observers.borrow())
+        let observers = self.observers.borrow();
+        let mut held = self.store.look(Keyspace::held);
+        held.sort_unstable();
+        match observers.ledger.in_store().find(|message| held.binary_search(message).is_err()) {
+            Some(missing) => Err(missing),
+            None => Ok(look(wire.model(), &observers)),
+        }
     }
 
     /// The kill points that did not come: process, name of the call, calls that were still to come.
@@ -224,7 +234,11 @@ impl Sim {
         match plan {
             Plan::Change(Change::Start) => self.start(process, false),
             Plan::Return => self.start(process, true),
-            Plan::Change(Change::Kill) | Plan::Death => self.kill(process),
+            Plan::Death => self.kill(process),
+            Plan::Change(Change::Kill) => {
+                self.kill(process);
+                self.lives.borrow_mut().stay_away(process);
+            }
             Plan::Change(Change::Leave) => {
                 if self.lives.borrow_mut().leave(process) {
                     // Whoever of it waits for a message finds out that it gets none.

@@ -20,7 +20,7 @@ use self::command::Command;
 use self::keyspace::Keyspace;
 use self::plan::{Event, Outage, Plan};
 
-pub use self::object::Key;
+pub use self::object::{Holds, Key};
 
 /// The store of one run.
 #[derive(Debug)]
@@ -76,6 +76,14 @@ impl Store {
         self.state.borrow_mut().keyspace.key(name, initial)
     }
 
+    /// The same for an object that holds messages.
+    ///
+    /// # Panics
+    /// As [`key`](Store::key).
+    pub fn holder<V: Holds + 'static>(&self, name: &str, initial: impl Fn() -> V + 'static) -> Key<V> {
+        self.state.borrow_mut().keyspace.holder(name, initial)
+    }
+
     /// When the plan's next event is; [`Time::MAX`] if there is none any more. An outage's end is no event.
     pub fn next_event_at(&self) -> Time {
         self.state.borrow().next_event_at
@@ -112,7 +120,7 @@ impl Store {
     /// As `call` does, and if the store is away.
     #[inline]
     pub fn run<V: 'static, R>(&self, key: Key<V>, now: Time, script: impl FnOnce(Time, &mut V) -> R) -> R {
-        let result = self.call(now, |now, keyspace| script(now, keyspace.object(key)));
+        let result = self.call(now, |now, keyspace| script(now, &mut keyspace.object(key)));
         result.expect("a store without a plan is never away")
     }
 

@@ -140,6 +140,12 @@ impl TokenBucket {
         state.0 = full.saturating_add(tokens.saturating_mul(self.ticks_per_token));
     }
 
+    /// Puts a token back that was taken and not used: exact, also if other tokens were taken since.
+    #[inline]
+    pub const fn put_back(&self, state: &mut BucketState) {
+        state.0 = state.0.saturating_sub(self.ticks_per_token);
+    }
+
     /// What is there, in millionths of a token, rounded down; 0 in debt.
     pub const fn level_micro(&self, state: BucketState, now: Time) -> u64 {
         let missing = state.0.saturating_sub(self.tick(now));
@@ -175,6 +181,19 @@ mod tests {
 
     const fn us(micros: u64) -> Time {
         Time::from_micros(micros)
+    }
+
+    #[test]
+    fn a_token_that_is_put_back_was_never_taken() {
+        let bucket = TokenBucket::new(Rate::per_second(1), 3);
+        let (mut state, mut other) = (BucketState::default(), BucketState::default());
+        bucket.take(&mut state, us(5));
+        bucket.take(&mut state, us(400_000));
+        bucket.put_back(&mut state);
+        bucket.take(&mut other, us(5));
+        for at in [400_000, 900_000, 2_000_000] {
+            assert_eq!(bucket.level_micro(state, us(at)), bucket.level_micro(other, us(at)));
+        }
     }
 
     #[test]

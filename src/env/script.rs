@@ -1,14 +1,15 @@
 //! What a script in the store can do.
 
+use std::cell::RefMut;
 use std::fmt;
 
 use fake_telegram::time::Time;
 
 use crate::event::Event;
 use crate::sim::Sim;
-use crate::store::Key;
 use crate::store::command::{Command, CommandError, Reply};
 use crate::store::keyspace::Keyspace;
+use crate::store::{Holds, Key};
 use crate::world::ProcessIndex;
 
 /// A script in the store, while it runs: nothing else does.
@@ -44,24 +45,22 @@ impl<'a> Script<'a> {
         self.now
     }
 
-    /// The value under `key`.
-    pub fn object<V: 'static>(&mut self, key: Key<V>) -> &mut V {
+    /// The value under `key`; of several keys each can be had at once.
+    ///
+    /// # Panics
+    /// If the script has it already.
+    #[inline]
+    pub fn object<V: 'static>(&self, key: Key<V>) -> RefMut<'_, V> {
         self.keyspace.object(key)
     }
 
-    /// The value under `key`, and who is told what it holds.
-    pub fn object_and_moves<V: 'static>(&mut self, key: Key<V>) -> (&mut V, Moves<'a>) {
+    /// The value under `key`, which holds messages, and who is told which.
+    ///
+    /// # Panics
+    /// As [`object`](Script::object).
+    #[inline]
+    pub fn holder<V: Holds + 'static>(&self, key: Key<V>) -> (RefMut<'_, V>, Moves<'a>) {
         (self.keyspace.object(key), Moves { sim: self.sim, process: self.process })
-    }
-
-    /// The values under two different keys, and who is told what they hold.
-    pub fn objects_and_moves<A: 'static, B: 'static>(
-        &mut self,
-        first: Key<A>,
-        second: Key<B>,
-    ) -> (&mut A, &mut B, Moves<'a>) {
-        let (first, second) = self.keyspace.objects(first, second);
-        (first, second, Moves { sim: self.sim, process: self.process })
     }
 
     /// Executes a command of Redis.

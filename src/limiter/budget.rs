@@ -76,6 +76,14 @@ impl Budget {
         wait
     }
 
+    /// Puts a token back that was taken for a message that did not go.
+    pub fn put_back(&mut self) {
+        match &mut self.bucket {
+            Bucket::OneClock(bucket, state) => bucket.put_back(state),
+            Bucket::CallersClocks(bucket, level) => bucket.put_back(level),
+        }
+    }
+
     /// How long until a message may go; nothing is taken. On callers' clocks nobody can say, and it is zero.
     #[inline]
     pub fn wait(&self, now: Time) -> Duration {

@@ -114,7 +114,8 @@ impl Fifo {
                 self.leases.push_back((now.saturating_add(self.lease), index, self.offered));
             }
             let Slot { tries, refusals, ticket, .. } = *slot;
-            return Some(Offer { message, tries, refusals, slot: index, ticket });
+            let leased_until = now.saturating_add(self.lease);
+            return Some(Offer { message, tries, refusals, leased_until, slot: index, ticket });
         }
         None
     }
@@ -128,12 +129,15 @@ impl Fifo {
     }
 
     /// As [`Lanes::postpone`](super::lanes::Lanes::postpone), but it keeps no place: it joins those of its new date.
-    pub fn postpone(&mut self, offer: &Offer, until: Time, why: Postponed) {
-        if let Some(slot) = self.in_flight(offer) {
-            slot.ticket = 0;
-            why.count(&mut slot.tries, &mut slot.refusals);
-            self.wait(offer.slot, until);
+    pub fn postpone(&mut self, offer: &Offer, until: Time, why: Postponed) -> bool {
+        let Some(slot) = self.in_flight(offer) else { return false };
+        slot.ticket = 0;
+        why.count(&mut slot.tries, &mut slot.refusals);
+        if let (Postponed::HeldBack, Some(pace)) = (why, &self.pace) {
+            pace.of(offer.message.kind).put_back(&mut self.buckets[offer.message.chat.0 as usize]);
         }
+        self.wait(offer.slot, until);
+        true
     }
 
     /// The chat of a message in flight cannot receive: that message is done with, and others of the chat leave when
@@ -155,7 +159,7 @@ impl Fifo {
             self.leases.pop_front();
             let Slot { message, tries, refusals, ticket: current } = self.slots[index as usize];
             if current == ticket {
-                return Some(Offer { message, tries, refusals, slot: index, ticket });
+                return Some(Offer { message, tries, refusals, leased_until: until, slot: index, ticket });
             }
         }
         None
@@ -170,6 +174,13 @@ impl Fifo {
         now + pace.of(message.kind).wait(state, now)
     }
 
+    /// The numbers of all messages, waiting or in flight.
+    pub fn held(&self) -> Vec<u32> {
+        let waiting = self.waiting.iter().map(|Reverse((_, _, index))| *index as usize);
+        let in_flight = (0..self.slots.len()).filter(|index| self.slots[*index].ticket != 0);
+        waiting.chain(in_flight).map(|index| self.slots[index].message.number).collect()
+    }
+
     fn is_dead(&self, chat: ChatIndex) -> bool {
         self.dead.get(chat.0 as usize).is_some_and(|dead| *dead)
     }
@@ -180,7 +191,9 @@ impl Fifo {
     }
 
     fn in_flight(&mut self, offer: &Offer) -> Option<&mut Slot> {
-        self.slots.get_mut(offer.slot as usize).filter(|slot| slot.ticket == offer.ticket)
+        let slot = self.slots.get_mut(offer.slot as usize)?;
+        // After a loss of data the tickets begin again.
+        (slot.ticket == offer.ticket && slot.message.number == offer.message.number).then_some(slot)
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Lanes {
     /// Lanes that wait for their date.
     blocked: BinaryHeap<Reverse<(Time, u32)>>,
     offered: u32,
+    /// Dead chats whose messages have not left yet.
+    closing: Vec<ChatIndex>,
     /// Messages in flight: until when, chat, ticket.
     leases: VecDeque<(Time, u32, u32)>,
 }
@@ -93,6 +95,7 @@ impl Lanes {
             ready_lanes: 0,
             blocked: BinaryHeap::new(),
             offered: 0,
+            closing: Vec::new(),
             leases: VecDeque::new(),
         }
     }
@@ -109,6 +112,11 @@ impl Lanes {
                 return Some(message);
             }
             self.lanes[chat].state = State::Empty;
+            if self.lanes[chat].head != NONE {
+                // What has not left yet may go after all.
+                self.closing.retain(|closing| *closing != message.chat);
+                self.resume(message.chat, message.kind, now, Time::ZERO);
+            }
         }
         self.pushed += 1;
         let node =
@@ -133,8 +141,14 @@ impl Lanes {
 
     /// The next message to send, of the highest rank that is ready; it is in flight from now on, and its lane waits for
     /// [`finish`](Lanes::finish), [`postpone`](Lanes::postpone) or [`close`](Lanes::close). Messages whose deadline is
-    /// over go to `expired`.
+    /// over and those to chats that were closed go to `expired`.
     pub fn pop(&mut self, now: Time, expired: &mut Vec<Message>) -> Option<Offer> {
+        while let Some(chat) = self.closing.pop() {
+            while self.lanes[chat.0 as usize].head != NONE {
+                expired.push(self.nodes[self.lanes[chat.0 as usize].head as usize].message);
+                self.unlink(chat);
+            }
+        }
         for rank in 0..RANKS {
             while let Some(chat) = self.ready[rank].pop_front() {
                 let lane = &self.lanes[chat.0 as usize];
@@ -158,7 +172,8 @@ impl Lanes {
                 if self.lease < Duration::MAX {
                     self.leases.push_back((now.saturating_add(self.lease), chat.0, ticket));
                 }
-                return Some(Offer { message, tries, refusals, ticket, slot: chat.0 });
+                let leased_until = now.saturating_add(self.lease);
+                return Some(Offer { message, tries, refusals, leased_until, ticket, slot: chat.0 });
             }
         }
         None
@@ -166,38 +181,40 @@ impl Lanes {
 
     /// The message in flight is done with. An offer whose lease has ended means nothing any more, here and below.
     pub fn finish(&mut self, offer: &Offer, now: Time) {
-        if self.is_in_flight(offer.slot, offer.ticket) {
+        if self.is_in_flight(offer) {
             self.advance(offer.message.chat, now, Time::ZERO);
         }
     }
 
     /// The message in flight stays the head of its lane and does not go before `until`.
-    pub fn postpone(&mut self, offer: &Offer, now: Time, until: Time, why: Postponed) {
-        if !self.is_in_flight(offer.slot, offer.ticket) {
-            return;
+    /// Whether it did.
+    pub fn postpone(&mut self, offer: &Offer, now: Time, until: Time, why: Postponed) -> bool {
+        if !self.is_in_flight(offer) {
+            return false;
         }
         let chat = offer.message.chat;
-        let node = &mut self.nodes[self.lanes[chat.0 as usize].head as usize];
+        let lane = &mut self.lanes[chat.0 as usize];
+        if why == Postponed::HeldBack {
+            self.pace.of(offer.message.kind).put_back(&mut lane.bucket);
+        }
+        let node = &mut self.nodes[lane.head as usize];
         why.count(&mut node.tries, &mut node.refusals);
         let kind = node.message.kind;
         self.resume(chat, kind, now, until);
+        true
     }
 
-    /// The chat of the message in flight cannot receive: the message is done with, and what waits behind it is
-    /// returned. Whatever is pushed later comes back at once.
-    pub fn close(&mut self, offer: &Offer) -> Vec<Message> {
-        let mut waiting = Vec::new();
-        if !self.is_in_flight(offer.slot, offer.ticket) {
-            return waiting;
+    /// The chat of the message in flight cannot receive: the message is done with, and what waits behind it leaves with
+    /// the next [`pop`](Lanes::pop). Whatever is pushed later comes back at once.
+    pub fn close(&mut self, offer: &Offer) {
+        if !self.is_in_flight(offer) {
+            return;
         }
         let chat = offer.message.chat;
-        let mut node = self.unlink(chat);
-        while node != NONE {
-            waiting.push(self.nodes[node as usize].message);
-            node = self.unlink(chat);
+        if self.unlink(chat) != NONE {
+            self.closing.push(chat);
         }
         self.lanes[chat.0 as usize].state = State::Dead;
-        waiting
     }
 
     /// A message whose lease has ended while it was in flight: it still is, and it is for the caller to
@@ -207,19 +224,38 @@ impl Lanes {
             && until <= now
         {
             self.leases.pop_front();
-            if self.is_in_flight(chat, ticket) {
-                let head = self.lanes[chat as usize].head as usize;
-                let Node { message, tries, refusals, .. } = self.nodes[head];
-                return Some(Offer { message, tries, refusals, ticket, slot: chat });
+            if let Some(&Node { message, tries, refusals, ticket: current, .. }) = self.in_flight(chat)
+                && current == ticket
+            {
+                return Some(Offer { message, tries, refusals, leased_until: until, ticket, slot: chat });
             }
         }
         None
     }
 
-    fn is_in_flight(&self, chat: u32, ticket: u32) -> bool {
-        self.lanes.get(chat as usize).is_some_and(|lane| {
-            lane.state == State::InFlight && self.nodes[lane.head as usize].ticket == ticket
+    fn is_in_flight(&self, offer: &Offer) -> bool {
+        self.in_flight(offer.slot).is_some_and(|node| {
+            // After a loss of data the tickets begin again.
+            node.ticket == offer.ticket && node.message.number == offer.message.number
         })
+    }
+
+    fn in_flight(&self, chat: u32) -> Option<&Node> {
+        let lane = self.lanes.get(chat as usize).filter(|lane| lane.state == State::InFlight)?;
+        Some(&self.nodes[lane.head as usize])
+    }
+
+    /// The numbers of all messages, waiting or in flight.
+    pub fn held(&self) -> Vec<u32> {
+        let mut held = Vec::new();
+        for lane in &self.lanes {
+            let mut node = lane.head;
+            while node != NONE {
+                held.push(self.nodes[node as usize].message.number);
+                node = self.nodes[node as usize].next;
+            }
+        }
+        held
     }
 
     /// Lanes whose date has come become ready.
@@ -234,7 +270,7 @@ impl Lanes {
 
     /// When the next message may go: `now` if one may now, [`Time::MAX`] if no lane waits for its date.
     pub fn next_at(&self, now: Time) -> Time {
-        if self.ready_lanes > 0 {
+        if self.ready_lanes > 0 || !self.closing.is_empty() {
             return now;
         }
         self.blocked.peek().map_or(Time::MAX, |Reverse((at, _))| *at)

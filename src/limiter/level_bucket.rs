@@ -41,6 +41,13 @@ impl LevelBucket {
         level.0 = Some((units, now));
         if missing == 0 { Ok(()) } else { Err(Duration::from_micros(missing.div_ceil(self.rate.count))) }
     }
+
+    /// Puts a token back.
+    pub fn put_back(&self, level: &mut Level) {
+        if let Some((units, _)) = &mut level.0 {
+            *units = units.saturating_add(self.rate.period.as_micros()).min(self.capacity);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use fake_telegram::api::ChatKind;
 use fake_telegram::bucket::TokenBucket;
+use fake_telegram::time::{Duration, Time};
 
 use crate::world::Message;
 
@@ -14,10 +15,19 @@ pub struct Offer {
     pub tries: u8,
     /// Refusals so far.
     pub refusals: u8,
+    /// Until when it is in flight, on the queue's clock.
+    pub(super) leased_until: Time,
     /// Which offer of its queue it is, from 1: one whose lease has ended is told from the next for the same message.
     pub(super) ticket: u32,
     /// Where the queue keeps it.
     pub(super) slot: u32,
+}
+
+impl Offer {
+    /// How much of its lease is left at `now` on the queue's clock.
+    pub fn lease_left(&self, now: Time) -> Duration {
+        self.leased_until.saturating_since(now)
+    }
 }
 
 /// Why a message in flight waits again.

@@ -50,22 +50,28 @@ impl Queue {
     }
 
     /// The message in flight waits, and does not go before `until`.
-    pub fn postpone(&mut self, offer: &Offer, now: Time, until: Time, why: Postponed) {
+    /// Whether it did.
+    pub fn postpone(&mut self, offer: &Offer, now: Time, until: Time, why: Postponed) -> bool {
         match self {
             Self::Fifo(fifo) => fifo.postpone(offer, until, why),
             Self::Lanes(lanes) => lanes.postpone(offer, now, until, why),
         }
     }
 
-    /// The chat of the message in flight cannot receive: the message is done with. What waited behind it is returned
-    /// now, or leaves as its turn comes; whatever is pushed later comes back at once, until its user writes.
-    pub fn close(&mut self, offer: &Offer) -> Vec<Message> {
+    /// The chat of the message in flight cannot receive: the message is done with. What waits behind it leaves with the
+    /// next [`pop`](Queue::pop) or when its turn comes; whatever is pushed later comes back at once, until its user writes.
+    pub fn close(&mut self, offer: &Offer) {
         match self {
-            Self::Fifo(fifo) => {
-                fifo.close(offer);
-                Vec::new()
-            }
+            Self::Fifo(fifo) => fifo.close(offer),
             Self::Lanes(lanes) => lanes.close(offer),
+        }
+    }
+
+    /// The numbers of all messages, waiting or in flight.
+    pub fn held(&self) -> Vec<u32> {
+        match self {
+            Self::Fifo(fifo) => fifo.held(),
+            Self::Lanes(lanes) => lanes.held(),
         }
     }
 

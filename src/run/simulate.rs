@@ -144,11 +144,15 @@ pub fn simulate(
         store_keys: sim.store().look(|keys| (keys.live_keys(horizon), keys.keys_without_ttl(horizon))),
         classes: scenario.classes.clone(),
     };
-    let (outcome, deliveries) = sim.finish(|model, observers| {
+    let finished = sim.finish(|model, observers| {
         let Observers { hash, ledger, early_retries, metrics, .. } = observers;
         let outcome = metrics.outcome(&design.name, *hash, ledger, early_retries.count, &ending(model));
         (outcome, metrics.deliveries() + ledger.reused)
     });
+    let (outcome, deliveries) = finished.map_err(|message| RunError::Invariant {
+        design: design.name.clone(),
+        what: format!("message {message} should be in the store, and is in no queue there"),
+    })?;
     let missed = sim.missed_kill_points();
     executor.clear();
     if let Some((process, after, left)) = missed.first() {

@@ -109,6 +109,11 @@ impl Lives {
         life.runs
     }
 
+    /// A process is gone until the scenario says otherwise: it does not come back from another death.
+    pub(super) fn stay_away(&mut self, process: u32) {
+        self.processes[process as usize].leaves = true;
+    }
+
     pub(super) fn leaves(&self, process: ProcessIndex) -> bool {
         self.processes[usize::from(process.0)].leaves
     }
@@ -160,6 +165,9 @@ mod tests {
         assert_eq!((lives.start(0, false), lives.leave(0)), (Some(1), true));
         assert_eq!((lives.kill(0), lives.start(0, true)), (Some(1), None));
         assert_eq!((lives.start(0, false), lives.leaves(ProcessIndex(0))), (Some(2), false));
+        lives.kill(0);
+        lives.stay_away(0);
+        assert_eq!((lives.start(0, true), lives.start(0, false)), (None, Some(3)), "it was killed for good");
     }
 
     #[test]

@@ -12,13 +12,14 @@ mod naive;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefMut;
 use std::collections::BTreeMap;
 
 use fake_telegram::time::{Duration, Time};
 
 use self::value::{Collection, Hash, List, SortedSet, Value};
 use super::command::{Command, CommandError, End, Reply, SCORE_MAX};
-use super::object::{Key, Objects};
+use super::object::{Holds, Key, Objects};
 
 /// All that is in a store: ordinary keys, which commands work on, and [objects](Keyspace::object).
 ///
@@ -123,22 +124,26 @@ impl Keyspace {
         self.objects.key(name, initial)
     }
 
+    /// The same for a value that holds messages.
+    ///
+    /// # Panics
+    /// As [`key`](Keyspace::key).
+    pub fn holder<V: Holds + 'static>(&mut self, name: &str, initial: impl Fn() -> V + 'static) -> Key<V> {
+        self.objects.holder(name, initial)
+    }
+
     /// An object. It costs an index and a downcast: no hashing, no allocation.
     ///
     /// # Panics
-    /// If the key is another store's.
+    /// If the key is another store's, or the object is in use already.
     #[inline]
-    pub fn object<V: 'static>(&mut self, key: Key<V>) -> &mut V {
+    pub fn object<V: 'static>(&self, key: Key<V>) -> RefMut<'_, V> {
         self.objects.get(key)
     }
 
-    /// The values under two different keys.
-    ///
-    /// # Panics
-    /// If it is one key.
-    #[inline]
-    pub fn objects<A: 'static, B: 'static>(&mut self, first: Key<A>, second: Key<B>) -> (&mut A, &mut B) {
-        self.objects.pair(first, second)
+    /// The numbers of all messages in objects that hold some.
+    pub fn held(&self) -> Vec<u32> {
+        self.objects.held()
     }
 
     /// Deletes all keys, and lets all objects begin again.

@@ -3,6 +3,7 @@
 //! This is what scripts on the hot path work on: a value is an index and a downcast away.
 
 use std::any::Any;
+use std::cell::{RefCell, RefMut};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -36,8 +37,16 @@ pub(super) struct Objects {
 }
 
 struct Slot {
-    value: Box<dyn Any>,
+    value: RefCell<Box<dyn Any>>,
     initial: Box<dyn Fn() -> Box<dyn Any>>,
+    /// The messages in it, if it is for messages.
+    held: Option<fn(&dyn Any) -> Vec<u32>>,
+}
+
+/// A value that holds messages: what is lost with the store.
+pub trait Holds {
+    /// The numbers of all messages in it, waiting or in flight, in any order.
+    fn held(&self) -> Vec<u32>;
 }
 
 impl fmt::Debug for Objects {
@@ -51,33 +60,41 @@ impl Objects {
     pub(super) fn key<V: 'static>(&mut self, name: &str, initial: impl Fn() -> V + 'static) -> Key<V> {
         let index = self.slots.get_index_of(name).unwrap_or_else(|| {
             let initial = Box::new(move || -> Box<dyn Any> { Box::new(initial()) });
-            self.slots.insert_full(name.to_owned(), Slot { value: initial(), initial }).0
+            let slot = Slot { value: RefCell::new(initial()), initial, held: None };
+            self.slots.insert_full(name.to_owned(), slot).0
         });
-        assert!(self.slots[index].value.is::<V>(), "the value under `{name}` is of another type");
+        assert!(self.slots[index].value.get_mut().is::<V>(), "the value under `{name}` is of another type");
         Key { index, value: PhantomData }
     }
 
-    #[inline]
-    pub(super) fn get<V: 'static>(&mut self, key: Key<V>) -> &mut V {
-        self.slots[key.index].value.downcast_mut().expect("a key knows its value's type")
+    /// The same for a value that holds messages.
+    pub(super) fn holder<V: Holds + 'static>(
+        &mut self,
+        name: &str,
+        initial: impl Fn() -> V + 'static,
+    ) -> Key<V> {
+        let key = self.key(name, initial);
+        self.slots[key.index].held = Some(|value| value.downcast_ref::<V>().expect(KNOWN).held());
+        key
     }
 
-    /// Two different ones at once.
     #[inline]
-    pub(super) fn pair<A: 'static, B: 'static>(&mut self, first: Key<A>, second: Key<B>) -> (&mut A, &mut B) {
-        const KNOWN: &str = "a key knows its value's type";
-        let [first, second] = self
-            .slots
-            .get_disjoint_indices_mut([first.index, second.index])
-            .expect("two keys of two objects")
-            .map(|(_, slot)| &mut slot.value);
-        (first.downcast_mut().expect(KNOWN), second.downcast_mut().expect(KNOWN))
+    pub(super) fn get<V: 'static>(&self, key: Key<V>) -> RefMut<'_, V> {
+        RefMut::map(self.slots[key.index].value.borrow_mut(), |value| value.downcast_mut().expect(KNOWN))
+    }
+
+    /// The messages in all values that hold some.
+    pub(super) fn held(&self) -> Vec<u32> {
+        let held = self.slots.values().filter_map(|slot| Some((slot.held?)(&**slot.value.borrow())));
+        held.flatten().collect()
     }
 
     /// All begin again.
     pub(super) fn reset(&mut self) {
         for slot in self.slots.values_mut() {
-            slot.value = (slot.initial)();
+            *slot.value.get_mut() = (slot.initial)();
         }
     }
 }
+
+const KNOWN: &str = "a key knows its value's type";

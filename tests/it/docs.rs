@@ -104,7 +104,7 @@ impl Strategy for Tour {
 
         // The store. All processes share it; a script is atomic and takes a round trip.
         let budget = env.key("budget", || 30_u32);
-        let taken = env.script("take", |call| { let left = call.object(budget); *left = left.saturating_sub(1); *left });
+        let taken = env.script("take", |call| { let mut left = call.object(budget); *left = left.saturating_sub(1); *left });
         let left = taken.await.unwrap_or(0); // an error: the store could not be reached
         let counted = env.call(Command::Incr { key: "sent".to_owned() }).await; // a command of Redis
 

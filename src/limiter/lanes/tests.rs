@@ -21,7 +21,7 @@ fn lanes() -> Lanes {
 /// The offer that is in flight in a chat.
 fn flight(lanes: &Lanes, chat: u32) -> Offer {
     let Node { message, tries, refusals, ticket, .. } = lanes.nodes[lanes.lanes[chat as usize].head as usize];
-    Offer { message, tries, refusals, ticket, slot: chat }
+    Offer { message, tries, refusals, leased_until: Time::MAX, ticket, slot: chat }
 }
 
 fn message(number: u32, chat: u32) -> Message {
@@ -104,8 +104,12 @@ fn a_dead_chat_gives_everything_back() {
         lanes.push(message(number, 1), 0, now, false);
     }
     assert_eq!(next(&mut lanes, now), Some(0));
-    let waiting: Vec<_> = lanes.close(&flight(&lanes, 1)).iter().map(|message| message.number).collect();
-    assert_eq!(waiting, [1, 2]);
+    lanes.close(&flight(&lanes, 1));
+    assert_eq!(lanes.next_at(now), now, "something is to leave");
+    let mut out = Vec::new();
+    assert_eq!(lanes.pop(now, &mut out), None);
+    assert_eq!(out, [message(1, 1), message(2, 1)]);
+    assert_eq!((lanes.held(), lanes.next_at(now)), (vec![], Time::MAX));
     assert_eq!(lanes.push(message(3, 1), 0, now, false), Some(message(3, 1)));
 }
 
@@ -124,6 +128,34 @@ fn a_lease_that_ends_gives_the_head_back_once_and_whoever_had_it_is_late() {
     lanes.finish(&again, Time::from_secs(60));
     assert_eq!(lanes.overdue(Time::from_secs(999)), None);
     assert_eq!(next(&mut lanes, Time::from_secs(61)), Some(1));
+}
+
+/// After a loss of data a ticket that somebody still has may be another message's.
+#[test]
+fn an_offer_of_lanes_that_are_gone_means_nothing_to_new_ones() {
+    let mut before = lanes();
+    before.push(message(0, 1), 0, Time::ZERO, false);
+    let stale = before.pop(Time::ZERO, &mut Vec::new()).expect("one is ready");
+    let mut after = lanes();
+    after.push(message(1, 1), 0, Time::ZERO, false);
+    let offer = after.pop(Time::ZERO, &mut Vec::new()).expect("one is ready");
+    assert_eq!(offer.ticket, stale.ticket);
+    after.finish(&stale, Time::ZERO);
+    assert!(!after.postpone(&stale, Time::ZERO, Time::MAX, Postponed::Refused));
+    assert_eq!(after.held(), [1]);
+    assert!(after.postpone(&offer, Time::ZERO, Time::ZERO, Postponed::Refused));
+}
+
+/// The pace is one a second, two in a row: what was not sent does not count.
+#[test]
+fn what_is_held_back_keeps_its_chats_pace() {
+    let (mut lanes, now) = (lanes(), Time::ZERO);
+    lanes.push(message(0, 1), 0, now, false);
+    for _ in 0..5 {
+        lanes.promote(now);
+        let offer = lanes.pop(now, &mut Vec::new()).expect("nothing was sent yet");
+        lanes.postpone(&offer, now, now, Postponed::HeldBack);
+    }
 }
 
 #[test]

@@ -138,6 +138,12 @@ impl Default for WindowCounter {
 }
 
 impl TokenBucketLimiter {
+    /// The bucket of the process' token: one, whoever asks it.
+    fn place(&self, env: &Env) -> Place<Budget> {
+        let initial = self.clone();
+        Place::new(env, self.keep, &name(env), move || initial.budget())
+    }
+
     /// A full bucket; `checked` first.
     fn budget(&self) -> Budget {
         let bucket = TokenBucket::new(self.rate, self.burst.into());
@@ -191,10 +197,10 @@ impl Limiter {
         }
     }
 
-    /// The budget that the queue's script asks itself, because both are kept at the same place.
-    pub(super) fn beside_queue(&self, queue: Option<Keep>) -> Option<Budget> {
+    /// The budget, if it is kept at the place of a queue that is kept at `queue`: the queue's script asks it.
+    pub(super) fn budget_beside(&self, env: &Env, queue: Keep) -> Option<Place<Budget>> {
         match self {
-            Self::TokenBucket(limiter) if queue == Some(limiter.keep) => Some(limiter.budget()),
+            Self::TokenBucket(limiter) if queue == limiter.keep => Some(limiter.place(env)),
             _ => None,
         }
     }
@@ -230,13 +236,10 @@ impl Limiter {
 
     /// The limiter for a worker that asks it before every message.
     pub(super) fn admission(&self, env: &Env) -> Admission {
-        let name = format!("limiter/{}", env.token().0);
         let (asks, unreachable) = match self {
             Self::None(_) => (Asks::Nobody, Unreachable::Send),
             Self::TokenBucket(limiter) => {
-                let initial = limiter.clone();
-                let place = Place::new(env, limiter.keep, &name, move || initial.budget());
-                let callers_clock = self.is_on_callers_clocks();
+                let (place, callers_clock) = (limiter.place(env), self.is_on_callers_clocks());
                 (
                     Asks::Bucket { place, callers_clock, has_ramp: limiter.ramp.is_some() },
                     limiter.when_unreachable,
@@ -244,12 +247,22 @@ impl Limiter {
             }
             Self::WindowCounter(counter) => {
                 let windows = Windows { length: counter.window, keyed_by: counter.keyed_by };
-                let asks = Asks::Counter { name, windows, limit: counter.limit.into(), form: counter.form };
+                let asks = Asks::Counter {
+                    name: name(env),
+                    windows,
+                    limit: counter.limit.into(),
+                    form: counter.form,
+                };
                 (asks, counter.when_unreachable)
             }
         };
         Admission { asks, unreachable }
     }
+}
+
+/// What a token's limiter is called, wherever it is kept.
+fn name(env: &Env) -> String {
+    format!("limiter/{}", env.token().0)
 }
 
 /// How a worker asks before every message.

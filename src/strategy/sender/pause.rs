@@ -1,6 +1,6 @@
 //! What a refusal stops beside its message: a sender's "not before".
 
-use std::cell::{Ref, RefCell};
+use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
 use fake_telegram::time::{Duration, Time};
@@ -99,8 +99,8 @@ impl Brake {
     }
 
     /// What this process knows.
-    pub(super) fn known(&self) -> Option<Ref<'_, pause::Pause>> {
-        self.places.as_ref().map(|(known, _)| known.borrow())
+    pub(super) fn known(&self) -> Option<RefMut<'_, pause::Pause>> {
+        self.places.as_ref().map(|(known, _)| known.borrow_mut())
     }
 
     /// Which refusal in a row this is: of a pause for all that its key covers, else of the message, `of_message`.

@@ -45,7 +45,7 @@ impl<T: 'static> Place<T> {
     ) -> Result<R, StoreError> {
         match self {
             Self::Process(value) => Ok(run(env.now(), &mut value.borrow_mut())),
-            Self::Store(key) => env.script(script, |call| run(call.now(), call.object(*key))).await,
+            Self::Store(key) => env.script(script, |call| run(call.now(), &mut call.object(*key))).await,
         }
     }
 }

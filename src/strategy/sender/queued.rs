@@ -12,27 +12,30 @@ use fake_telegram::time::{Duration, Time};
 use super::limiter::{Admission, STORE_PAUSE};
 use super::pause::Brake;
 use super::place::{Keep, Place};
-use super::scripts::{AskIn, Ending, Grant, Move, Out, Policy, Shared};
+use super::scripts::{AskIn, Asker, Beside, Ending, Grant, Move, Out, Policy, Shared};
 use super::{Answers, DeadChats, Sender, Verdict};
-use crate::env::{Dice, Env, StoreError};
+use crate::env::{Dice, Env, Script, StoreError};
+use crate::limiter::budget::Budget;
 use crate::limiter::offer::{Offer, Postponed};
 use crate::world::{Belief, GiveUp, Message};
 
 pub(super) async fn run(sender: Sender, env: Env) {
     let worker = Worker::new(&sender, &env);
-    while let Some(offer) = worker.next().await {
-        worker.attempt(&offer).await;
+    while let Some((offer, until)) = worker.next().await {
+        worker.attempt(&offer, until).await;
     }
 }
 
 struct Worker<'a> {
     env: &'a Env,
     policy: Policy<'a>,
-    shared: Place<Shared>,
-    desk: Rc<Desk>,
-    /// The limiter, if the queue's script cannot ask it itself.
+    queue: Place<Shared>,
+    /// The budget, if it is kept at the place of the queue: then the queue's script asks it.
+    budget: Option<Place<Budget>>,
+    /// The limiter otherwise.
     admission: Option<Admission>,
     brake: Brake,
+    desk: Rc<Desk>,
     dice: Dice,
 }
 
@@ -43,6 +46,8 @@ struct Desk {
     ask: Cell<Ask>,
     /// What has fallen due and is on its way to the queue.
     inbox: RefCell<Vec<Message>>,
+    /// The number of the next question.
+    question: Cell<u32>,
     /// Whether somebody looks after what nobody tells.
     is_minded: Cell<bool>,
 }
@@ -61,7 +66,12 @@ enum Ask {
 impl Default for Desk {
     fn default() -> Self {
         // What lies in the store, nobody knows who has just begun.
-        Self { ask: Cell::new(Ask::At(Time::ZERO)), inbox: RefCell::default(), is_minded: Cell::new(false) }
+        Self {
+            ask: Cell::new(Ask::At(Time::ZERO)),
+            inbox: RefCell::default(),
+            question: Cell::new(0),
+            is_minded: Cell::new(false),
+        }
     }
 }
 
@@ -69,25 +79,30 @@ impl<'a> Worker<'a> {
     fn new(sender: &'a Sender, env: &'a Env) -> Self {
         let (queue, limiter) = (&sender.queue.0, &sender.limiter.0);
         let keep = queue.keep().expect("the skeleton is chosen by the queue");
-        let (initial_queue, initial_limiter) = (queue.clone(), limiter.clone());
-        let initial = move || Shared::new(&initial_limiter, &initial_queue);
+        let (name, initial) = (format!("queue/{}", env.token().0), queue.clone());
+        let place = match keep {
+            Keep::Process => Place::new(env, keep, &name, move || Shared::new(&initial)),
+            Keep::Store => Place::Store(env.holder(&name, move || Shared::new(&initial))),
+        };
         let desk = env.memory(Desk::default);
         if keep == Keep::Store && !desk.is_minded.replace(true) {
             env.spawn("the minder", mind(env.clone(), desk.clone(), queue.lease().min(STAND_BY)));
         }
+        let budget = limiter.budget_beside(env, keep);
         Self {
             env,
             policy: Policy::new(sender, &env.classes()),
-            shared: Place::new(env, keep, &format!("queue/{}", env.token().0), initial),
-            desk,
-            admission: limiter.beside_queue(Some(keep)).is_none().then(|| limiter.admission(env)),
+            queue: place,
+            admission: budget.is_none().then(|| limiter.admission(env)),
+            budget,
             brake: sender.pause.0.brake(env),
+            desk,
             dice: env.dice("sender"),
         }
     }
 
-    /// The next message to send; `None` when nothing is left.
-    async fn next(&self) -> Option<Offer> {
+    /// The next message to send, and until when it is ours on this process' clock; `None` when nothing is left.
+    async fn next(&self) -> Option<(Offer, Time)> {
         let (env, desk) = (self.env, &*self.desk);
         let turn = env.turn().await;
         loop {
@@ -98,7 +113,9 @@ impl<'a> Worker<'a> {
                 Ask::NotBefore(at) if at > env.now() => env.sleep_until(at).await,
                 Ask::At(_) | Ask::NotBefore(_) => {}
             }
-            if env.is_leaving() && self.is_shared() {
+            if env.is_leaving() && self.is_shared() && desk.inbox.borrow().is_empty() {
+                // Who stays looks after what this process knew to wait.
+                env.announce();
                 return None;
             }
             let paused_until = self.brake.known_until();
@@ -107,12 +124,14 @@ impl<'a> Worker<'a> {
             }
             let mut due = desk.inbox.take();
             due.extend(std::iter::from_fn(|| env.try_next()));
+            let asked_at = env.now();
             let grant = self.exchange(&mut due).await;
             desk.inbox.replace(due);
             let Ok(grant) = grant else {
                 desk.ask.set(Ask::NotBefore(env.now() + STORE_PAUSE));
                 continue;
             };
+            desk.question.set(desk.question.get().wrapping_add(1));
             desk.ask.set(match grant.ask {
                 AskIn::WhenDue => Ask::WhenDue,
                 AskIn::At(wait) => Ask::At(env.now().saturating_add(wait)),
@@ -124,45 +143,43 @@ impl<'a> Worker<'a> {
                     Out::Unknown => env.settle(&message, Belief::Unknown),
                 }
             }
-            if grant.offer.is_some() {
+            if let Some(offer) = grant.offer {
                 // Who of this process could ask for the next? If nobody, others should know that it waits.
                 if grant.more && !turn.others_wait() && self.is_shared() {
                     env.announce();
                 }
-                return grant.offer;
+                return Some((offer, asked_at.saturating_add(grant.lease_left)));
             }
         }
     }
 
     /// Whether other processes have the same queue.
     const fn is_shared(&self) -> bool {
-        matches!(self.shared, Place::Store(_))
+        matches!(self.queue, Place::Store(_))
     }
 
     /// Hands over what has fallen due and asks for a message.
     async fn exchange(&self, due: &mut Vec<Message>) -> Result<Grant, StoreError> {
-        let (policy, own) = (&self.policy, self.env.now());
-        match &self.shared {
-            Place::Process(shared) => {
-                let known = self.brake.known();
-                Ok(policy.exchange((own, own), &mut shared.borrow_mut(), known.as_deref(), due, |_, _| {}))
-            }
-            Place::Store(shared) => {
-                let script = self.env.script("exchange", |call| {
+        let Self { env, policy, .. } = self;
+        let asker = Asker {
+            process: env.process().0,
+            life: env.life(),
+            question: self.desk.question.get(),
+            now: env.now(),
+        };
+        match &self.queue {
+            Place::Process(queue) => Ok(self.with_known(|beside| {
+                policy.exchange(asker.now, asker, &mut queue.borrow_mut(), beside, due, |_, _| {})
+            })),
+            Place::Store(queue) => {
+                let script = env.script("exchange", |call| {
                     let now = call.now();
-                    let (pause, shared, mut moves) = match self.brake.shared() {
-                        Some(pause) => {
-                            let (pause, shared, moves) = call.objects_and_moves(pause, *shared);
-                            (Some(&*pause), shared, moves)
-                        }
-                        None => {
-                            let (shared, moves) = call.object_and_moves(*shared);
-                            (None, shared, moves)
-                        }
-                    };
-                    policy.exchange((now, own), shared, pause, due, |message, to| match to {
-                        Move::ToStore => moves.stored(message),
-                        Move::ToProcess => moves.taken(message),
+                    let (mut queue, mut moves) = call.holder(*queue);
+                    self.with_stored(call, |beside| {
+                        policy.exchange(now, asker, &mut queue, beside, due, |message, to| match to {
+                            Move::ToStore => moves.stored(message),
+                            Move::ToProcess => moves.taken(message),
+                        })
                     })
                 });
                 script.await
@@ -170,18 +187,41 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Tries to send what the queue has offered, once.
-    async fn attempt(&self, offer: &Offer) {
+    /// What lies beside a queue in the process: the budget, if it is there, and what the process knows of a pause.
+    fn with_known<R>(&self, run: impl FnOnce(&mut Beside<'_>) -> R) -> R {
+        let mut budget = match &self.budget {
+            Some(Place::Process(budget)) => Some(budget.borrow_mut()),
+            _ => None,
+        };
+        let mut pause = self.brake.known();
+        run(&mut Beside { budget: budget.as_deref_mut(), pause: pause.as_deref_mut() })
+    }
+
+    /// What lies beside a queue in the store.
+    fn with_stored<R>(&self, call: &Script<'_>, run: impl FnOnce(&mut Beside<'_>) -> R) -> R {
+        let mut budget = match self.budget {
+            Some(Place::Store(budget)) => Some(call.object(budget)),
+            _ => None,
+        };
+        let mut pause = self.brake.shared().map(|pause| call.object(pause));
+        run(&mut Beside { budget: budget.as_deref_mut(), pause: pause.as_deref_mut() })
+    }
+
+    /// Tries to send what the queue has offered, once; it is ours `until` then.
+    async fn attempt(&self, offer: &Offer, until: Time) {
         let (env, sender, message) = (self.env, self.policy.sender, &offer.message);
         if let Some(admission) = &self.admission {
             admission.admit(env).await;
         }
-        if matches!(self.shared, Place::Process(_)) && self.brake.shared().is_some() {
+        if !self.is_shared() && self.brake.shared().is_some() {
             self.brake.pass(env, &self.dice, message).await;
         }
+        // Whoever has waited for a token may have waited too long: less is left than a call takes, and soon somebody else
+        // has the message.
+        let is_late = until < Time::MAX && until.saturating_since(env.now()) < sender.queue.0.lease() / 2;
         // This process may know of a refusal that the queue did not when it offered the message.
         let paused = self.brake.known_until_for(env.now(), message).saturating_since(env.now());
-        if !paused.is_zero() {
+        if is_late || !paused.is_zero() {
             return self.finish(offer, Ending::Waits(paused, Postponed::HeldBack), None).await;
         }
         if message.deadline < env.now() {
@@ -228,7 +268,7 @@ impl<'a> Worker<'a> {
         };
         self.finish(offer, ending, refused).await;
         if let Some(wait) = refused {
-            if matches!(self.shared, Place::Process(_)) {
+            if !self.is_shared() {
                 self.brake.tell(env, message, wait).await;
             }
             if let Some(admission) = &self.admission {
@@ -239,42 +279,30 @@ impl<'a> Worker<'a> {
 
     /// Tells the queue what became of a message in flight, and for how long it was refused.
     async fn finish(&self, offer: &Offer, ending: Ending, refused: Option<Duration>) {
-        let (env, policy) = (self.env, &self.policy);
-        let finished = loop {
-            let finished = match &self.shared {
-                Place::Process(shared) => {
-                    Ok(policy.finish(env.now(), &mut shared.borrow_mut(), offer, ending, refused, |_| {}))
-                }
-                Place::Store(shared) => {
-                    let pause = self.brake.shared();
+        let Self { env, policy, .. } = self;
+        let news = (offer, ending, refused);
+        let wait = loop {
+            let finished = match &self.queue {
+                Place::Process(queue) => Ok(self.with_known(|beside| {
+                    policy.finish(env.now(), &mut queue.borrow_mut(), beside, news, |_| {})
+                })),
+                Place::Store(queue) => {
                     let script = env.script("finish", |call| {
                         let now = call.now();
-                        let mut paused_until = Time::ZERO;
-                        if let Some(pause) = pause {
-                            let (pause, message) = (call.object(pause), &offer.message);
-                            if let Some(wait) = refused {
-                                pause.refuse(now, message.chat, message.method, now.saturating_add(wait));
-                            }
-                            paused_until = pause.until();
-                        }
-                        let (shared, mut moves) = call.object_and_moves(*shared);
-                        let (behind, wait) = policy
-                            .finish(now, shared, offer, ending, refused, |message| moves.stored(message));
-                        (behind, wait.max(paused_until.saturating_since(now)))
+                        let (mut queue, mut moves) = call.holder(*queue);
+                        self.with_stored(call, |beside| {
+                            policy.finish(now, &mut queue, beside, news, |message| moves.stored(message))
+                        })
                     });
                     script.await
                 }
             };
             match finished {
-                Ok(finished) => break finished,
+                Ok(wait) => break wait,
                 // Nobody else knows what became of it.
                 Err(_) => env.sleep(STORE_PAUSE).await,
             }
         };
-        let (behind, wait) = finished;
-        for message in behind {
-            env.give_up(&message, GiveUp::ChatDead);
-        }
         self.desk.note(env, env.now().saturating_add(wait));
     }
 }

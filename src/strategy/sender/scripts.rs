@@ -2,7 +2,6 @@
 
 use fake_telegram::time::{Duration, Time};
 
-use super::limiter::Limiter;
 use super::queue::{self as sender, Mark};
 use super::retry::{Postpone, Release, Retry};
 use super::{DeadChats, Sender};
@@ -10,12 +9,36 @@ use crate::limiter::budget::Budget;
 use crate::limiter::offer::{Offer, Postponed};
 use crate::limiter::pause::Pause;
 use crate::limiter::queue::Queue;
+use crate::store::Holds;
 use crate::world::{GiveUp, Message};
 
-/// What lies beside each other, in the store or in a process.
+/// The queue, and what was last said to whom.
 pub(super) struct Shared {
-    pub(super) budget: Option<Budget>,
-    pub(super) queue: Queue,
+    queue: Queue,
+    /// By process: its last exchange. Whoever did not hear the answer asks again and gets it again.
+    answers: Vec<Option<Answered>>,
+}
+
+#[derive(Debug, Clone)]
+struct Answered {
+    asker: Asker,
+    grant: Grant,
+}
+
+/// Who asks, and which of its questions it is; one that is asked again has the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asker {
+    pub(super) process: u16,
+    pub(super) life: u32,
+    pub(super) question: u32,
+    /// Its clock.
+    pub(super) now: Time,
+}
+
+/// What lies beside a queue, and is asked with it.
+pub(super) struct Beside<'a> {
+    pub(super) budget: Option<&'a mut Budget>,
+    pub(super) pause: Option<&'a mut Pause>,
 }
 
 /// What the scripts have to know.
@@ -29,6 +52,7 @@ pub(super) struct Policy<'a> {
 }
 
 /// The queue's answer.
+#[derive(Debug, Clone)]
 pub(super) struct Grant {
     /// What to send now.
     pub(super) offer: Option<Offer>,
@@ -37,10 +61,12 @@ pub(super) struct Grant {
     pub(super) ask: AskIn,
     /// Whether another message waits, for a token or for its date.
     pub(super) more: bool,
+    /// How much of the offer's lease is left.
+    pub(super) lease_left: Duration,
 }
 
 /// When it pays to ask again, from now on: the clock of whoever asks is another one.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum AskIn {
     /// When something falls due.
     WhenDue,
@@ -51,7 +77,7 @@ pub(super) enum AskIn {
 }
 
 /// How a message leaves the queue unsent.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Out {
     GivenUp(GiveUp),
     Unknown,
@@ -72,9 +98,22 @@ pub(super) enum Move {
 }
 
 impl Shared {
-    /// The empty queue, and the full budget if it is kept at the same place.
-    pub(super) fn new(limiter: &Limiter, queue: &sender::Queue) -> Self {
-        Self { budget: limiter.beside_queue(queue.keep()), queue: queue.start() }
+    /// The empty queue.
+    pub(super) fn new(queue: &sender::Queue) -> Self {
+        Self { queue: queue.start(), answers: Vec::new() }
+    }
+}
+
+impl Holds for Shared {
+    fn held(&self) -> Vec<u32> {
+        self.queue.held()
+    }
+}
+
+impl Beside<'_> {
+    /// How long until the budget has a token; no time at all without one.
+    fn free_in(&self, now: Time) -> Duration {
+        self.budget.as_ref().map_or(Duration::ZERO, |budget| budget.wait(now))
     }
 }
 
@@ -99,9 +138,34 @@ impl Policy<'_> {
     /// What has fallen due joins the queue; if pause and budget allow, the next message leaves.
     pub(super) fn exchange(
         &self,
-        (now, own): (Time, Time),
+        now: Time,
+        asker: Asker,
         shared: &mut Shared,
-        pause: Option<&Pause>,
+        beside: &mut Beside<'_>,
+        due: &mut Vec<Message>,
+        moved: impl FnMut(u32, Move),
+    ) -> Grant {
+        let process = usize::from(asker.process);
+        if shared.answers.len() <= process {
+            shared.answers.resize(process + 1, None);
+        }
+        if let Some(Answered { asker: before, grant }) = &shared.answers[process]
+            && (before.life, before.question) == (asker.life, asker.question)
+        {
+            let lease_left = grant.offer.map_or(Duration::MAX, |offer| offer.lease_left(now));
+            return Grant { lease_left, ..grant.clone() };
+        }
+        let grant = self.answer(now, asker, &mut shared.queue, beside, due, moved);
+        shared.answers[process] = Some(Answered { asker, grant: grant.clone() });
+        grant
+    }
+
+    fn answer(
+        &self,
+        now: Time,
+        asker: Asker,
+        queue: &mut Queue,
+        beside: &mut Beside<'_>,
         due: &mut Vec<Message>,
         mut moved: impl FnMut(u32, Move),
     ) -> Grant {
@@ -113,24 +177,26 @@ impl Policy<'_> {
             }
             moved(message.number, Move::ToStore);
             let rank = self.ranks[usize::from(message.class.0)];
-            let dead = shared.queue.push(message, rank, now, revives);
+            let dead = queue.push(message, rank, now, revives);
             out.extend(dead.map(|message| (message, Out::GivenUp(GiveUp::ChatDead))));
         }
-        while let Some(offer) = shared.queue.overdue(now) {
-            self.recover(&mut shared.queue, &offer, now, &mut out);
+        while let Some(offer) = queue.overdue(now) {
+            self.recover(queue, &offer, now, &mut out);
         }
-        let paused = pause.map_or(Duration::ZERO, |pause| pause.until().saturating_since(now));
-        let mut wait = paused.max(self.free_in(shared, now));
+        let paused =
+            beside.pause.as_ref().map_or(Duration::ZERO, |pause| pause.until().saturating_since(now));
+        // By their own clocks callers learn only by asking, and a framework's worker takes the job first and asks then.
+        let mut wait = paused.max(if self.release.is_none() { beside.free_in(now) } else { Duration::ZERO });
         let mut offer = None;
         if wait.is_zero() {
-            (offer, wait) = self.pop((now, own), shared, pause, &mut out);
+            (offer, wait) = self.pop(now, asker, queue, beside, &mut out);
         }
         if let Some(offer) = &offer
             && self.sender.queue.0.mark() == Mark::Before
         {
             moved(offer.message.number, Move::ToProcess);
         }
-        let next_at = shared.queue.next_at(now);
+        let next_at = queue.next_at(now);
         let ask = if next_at <= now {
             AskIn::NotBefore(wait)
         } else {
@@ -139,89 +205,100 @@ impl Policy<'_> {
                 at => AskIn::At(at.saturating_since(now).max(wait)),
             }
         };
-        Grant { offer, out, ask, more: next_at < Time::MAX }
+        let lease_left = offer.map_or(Duration::MAX, |offer| offer.lease_left(now));
+        Grant { offer, out, ask, more: next_at < Time::MAX, lease_left }
     }
 
     /// The next message that may go, with a token, and how long until another may; messages of what pauses on the way
     /// wait for its end.
     fn pop(
         &self,
-        (now, own): (Time, Time),
-        shared: &mut Shared,
-        pause: Option<&Pause>,
+        now: Time,
+        asker: Asker,
+        queue: &mut Queue,
+        beside: &mut Beside<'_>,
         out: &mut Vec<(Message, Out)>,
     ) -> (Option<Offer>, Duration) {
         let mut left = Vec::new();
-        let (mut offer, mut wait) = (None, Duration::ZERO);
-        while let Some(next) = shared.queue.pop(now, &mut left) {
-            let Message { chat, method, .. } = next.message;
-            let until = pause.map_or(Time::ZERO, |pause| pause.until_for(now, chat, method));
-            if until > now {
-                shared.queue.postpone(&next, now, until, Postponed::HeldBack);
-                continue;
-            }
-            let clock = if self.callers_clock { own } else { now };
-            wait = shared.budget.as_mut().map_or(Duration::ZERO, |budget| budget.take(clock));
-            if wait.is_zero() {
-                offer = Some(next);
-                wait = self.free_in(shared, now);
-                break;
-            }
-            let Some(release) = self.release else {
-                // By its own clock the caller has no token.
-                shared.queue.postpone(&next, now, now.saturating_add(wait), Postponed::HeldBack);
-                break;
-            };
-            if next.refusals.saturating_add(1) < release.attempts {
-                shared.queue.postpone(&next, now, now.saturating_add(release.delay), Postponed::Refused);
-            } else {
-                shared.queue.finish(&next, now);
-                out.push((next.message, Out::GivenUp(GiveUp::Attempts)));
+        let mut found = (None, Duration::ZERO);
+        let asks_first = self.callers_clock && self.release.is_none() && queue.next_at(now) <= now;
+        if asks_first && let Some(budget) = &mut beside.budget {
+            let wait = budget.take(asker.now);
+            if !wait.is_zero() {
+                return (None, wait);
             }
         }
+        while let Some(next) = queue.pop(now, &mut left) {
+            let Message { chat, method, .. } = next.message;
+            let until = beside.pause.as_ref().map_or(Time::ZERO, |pause| pause.until_for(now, chat, method));
+            if until > now {
+                queue.postpone(&next, now, until, Postponed::HeldBack);
+                continue;
+            }
+            let clock = if self.callers_clock { asker.now } else { now };
+            let wait = match &mut beside.budget {
+                Some(budget) if !asks_first => budget.take(clock),
+                _ => Duration::ZERO,
+            };
+            match self.release {
+                _ if wait.is_zero() => {
+                    let next_in = if self.release.is_none() { beside.free_in(now) } else { Duration::ZERO };
+                    found = (Some(next), next_in);
+                    break;
+                }
+                Some(release) if next.refusals.saturating_add(1) < release.attempts => {
+                    queue.postpone(&next, now, now.saturating_add(release.delay), Postponed::Refused);
+                }
+                Some(_) => {
+                    queue.finish(&next, now);
+                    out.push((next.message, Out::GivenUp(GiveUp::Attempts)));
+                }
+                None => unreachable!("a budget on one clock was asked before"),
+            }
+        }
+        if asks_first
+            && found.0.is_none()
+            && let Some(budget) = &mut beside.budget
+        {
+            budget.put_back();
+        }
         out.extend(left.into_iter().map(|message| (message, unsent(&message, now))));
-        (offer, wait)
+        found
     }
 
-    /// The message in flight is done with, or waits for its date. Returns what waited behind it in a dead chat, and how
-    /// long until something can be sent next.
+    /// The message in flight is done with, or waits for its date. Returns how long until something can be sent next.
     pub(super) fn finish(
         &self,
         now: Time,
-        shared: &mut Shared,
-        offer: &Offer,
-        ending: Ending,
-        refused: Option<Duration>,
+        Shared { queue, .. }: &mut Shared,
+        beside: &mut Beside<'_>,
+        (offer, ending, refused): (&Offer, Ending, Option<Duration>),
         mut stored: impl FnMut(u32),
-    ) -> (Vec<Message>, Duration) {
-        let Shared { budget, queue } = &mut *shared;
-        if let (Some(budget), Some(wait)) = (budget.as_mut(), refused) {
-            budget.refuse(now, now.saturating_add(wait));
+    ) -> Duration {
+        if let Some(wait) = refused {
+            let (until, message) = (now.saturating_add(wait), &offer.message);
+            if let Some(pause) = &mut beside.pause {
+                pause.refuse(now, message.chat, message.method, until);
+            }
+            if let Some(budget) = &mut beside.budget {
+                budget.refuse(now, until);
+            }
         }
-        let mut behind = Vec::new();
         match ending {
             Ending::Done => queue.finish(offer, now),
-            Ending::ChatDead => behind = queue.close(offer),
+            Ending::ChatDead => queue.close(offer),
             Ending::Waits(wait, why) => {
-                queue.postpone(offer, now, now.saturating_add(wait), why);
-                if self.sender.queue.0.mark() == Mark::Before {
+                let waits = queue.postpone(offer, now, now.saturating_add(wait), why);
+                if waits && self.sender.queue.0.mark() == Mark::Before {
                     stored(offer.message.number);
                 }
             }
         }
-        let wait = match shared.queue.next_at(now) {
+        let paused =
+            beside.pause.as_ref().map_or(Duration::ZERO, |pause| pause.until().saturating_since(now));
+        match queue.next_at(now) {
             Time::MAX => Duration::MAX,
-            at => at.saturating_since(now).max(self.free_in(shared, now)),
-        };
-        (behind, wait)
-    }
-
-    /// How long until the budget beside the queue has a token. A framework's worker does not wait for one: it takes the
-    /// job and asks then.
-    fn free_in(&self, shared: &Shared, now: Time) -> Duration {
-        match &shared.budget {
-            Some(budget) if self.release.is_none() => budget.wait(now),
-            _ => Duration::ZERO,
+            at => at.saturating_since(now).max(beside.free_in(now)).max(paused),
         }
     }
 

@@ -1,10 +1,10 @@
 use fake_telegram::api::{ChatIndex, ChatKind, Method};
+use fake_telegram::bucket::TokenBucket;
 
 use super::*;
 use crate::strategy::composition::Named;
 use crate::strategy::sender::doubt::{Doubt, RetryDoubt};
-use crate::strategy::sender::limiter::TokenBucketLimiter;
-use crate::strategy::sender::queue::{Fifo, Lanes, PaceSettings};
+use crate::strategy::sender::queue::{Fifo, Lanes};
 use crate::world::ClassIndex;
 
 const BILL: u8 = 1;
@@ -30,23 +30,35 @@ const fn s(seconds: u64) -> Time {
 struct Bench {
     sender: Sender,
     shared: Shared,
+    budget: Option<Budget>,
+    question: u32,
 }
 
 impl Bench {
-    fn new(sender: Sender) -> Self {
-        sender.check().expect("a composition that can work");
-        let shared = Shared::new(&sender.limiter.0, &sender.queue.0);
-        Self { sender, shared }
+    fn new(sender: Sender, budget: Option<Budget>) -> Self {
+        let shared = Shared::new(&sender.queue.0);
+        Self { sender, shared, budget, question: 0 }
     }
 
-    /// What is offered at `now` after `due` has joined: its number and tries; and how many messages are out.
+    /// What is offered at `now` after `due` has joined: its number and tries; and how others left, unsent.
     fn exchange(&mut self, now: Time, due: &[Message]) -> (Option<(u32, u8)>, Vec<Out>, Grant) {
-        let Self { sender, shared } = self;
-        let policy = Policy::new(sender, &["reply".to_owned(), "bill".to_owned()]);
-        let grant = policy.exchange((now, now), shared, None, &mut due.to_vec(), |_, _| {});
+        self.question += 1;
+        self.ask(now, due)
+    }
+
+    /// The same once more, by somebody who has not heard the answer.
+    fn ask(&mut self, now: Time, due: &[Message]) -> (Option<(u32, u8)>, Vec<Out>, Grant) {
+        let policy = Policy::new(&self.sender, &["reply".to_owned(), "bill".to_owned()]);
+        let asker = Asker { process: 0, life: 1, question: self.question, now };
+        let mut beside = Beside { budget: self.budget.as_mut(), pause: None };
+        let grant = policy.exchange(now, asker, &mut self.shared, &mut beside, &mut due.to_vec(), |_, _| {});
         let offered = grant.offer.map(|offer| (offer.message.number, offer.tries));
         (offered, grant.out.iter().map(|(_, out)| *out).collect(), grant)
     }
+}
+
+fn budget(rate: &str, burst: u64) -> Option<Budget> {
+    Some(Budget::new(TokenBucket::new(rate.parse().expect("a rate"), burst), None))
 }
 
 fn with_queue(queue: sender::Queue, retry: Retry) -> Sender {
@@ -63,7 +75,7 @@ fn with_queue(queue: sender::Queue, retry: Retry) -> Sender {
 #[test]
 fn what_was_in_flight_with_the_dead_is_in_doubt_and_its_class_decides() {
     for queue in [sender::Queue::Fifo(Fifo::default()), sender::Queue::Lanes(Lanes::default())] {
-        let mut bench = Bench::new(with_queue(queue, Retry::requeue()));
+        let mut bench = Bench::new(with_queue(queue, Retry::requeue()), None);
         assert_eq!(bench.exchange(s(0), &[message(0, 0)]).0, Some((0, 0)));
         assert_eq!(bench.exchange(s(0), &[message(1, BILL)]).0, Some((1, 0)));
         let (offered, out, _) = bench.exchange(s(59), &[]);
@@ -77,7 +89,7 @@ fn what_was_in_flight_with_the_dead_is_in_doubt_and_its_class_decides() {
 #[test]
 fn what_left_its_queue_before_it_was_sent_is_gone_with_the_dead() {
     let fifo = Fifo { mark: Mark::Before, ..Fifo::default() };
-    let mut bench = Bench::new(with_queue(sender::Queue::Fifo(fifo), Retry::requeue()));
+    let mut bench = Bench::new(with_queue(sender::Queue::Fifo(fifo), Retry::requeue()), None);
     assert_eq!(bench.exchange(s(0), &[message(0, 0)]).0, Some((0, 0)));
     let (offered, out, grant) = bench.exchange(s(60), &[]);
     assert!(offered.is_none() && out.is_empty() && matches!(grant.ask, AskIn::WhenDue));
@@ -85,13 +97,8 @@ fn what_left_its_queue_before_it_was_sent_is_gone_with_the_dead() {
 
 #[test]
 fn a_budget_beside_the_queue_is_spent_by_what_leaves_it() {
-    let limiter = TokenBucketLimiter { burst: 2, ..TokenBucketLimiter::default() };
-    let lanes = sender::Queue::Lanes(Lanes { pace: PaceSettings::default(), ..Lanes::default() });
-    let sender = Sender {
-        limiter: Named(Limiter::TokenBucket(limiter)),
-        ..with_queue(lanes, Retry::Postpone(Postpone::default()))
-    };
-    let mut bench = Bench::new(sender);
+    let lanes = sender::Queue::Lanes(Lanes::default());
+    let mut bench = Bench::new(with_queue(lanes, Retry::Postpone(Postpone::default())), budget("28/s", 2));
     let due = [message(0, 0), message(1, 0), message(2, 0)];
     assert!(bench.exchange(s(0), &due).0.is_some() && bench.exchange(s(0), &[]).0.is_some());
     let (offered, _, grant) = bench.exchange(s(0), &[]);
@@ -104,15 +111,9 @@ fn a_budget_beside_the_queue_is_spent_by_what_leaves_it() {
 /// although nobody ever sent it (incident S19).
 #[test]
 fn a_framework_burns_attempts_by_waiting() {
-    let limiter = TokenBucketLimiter {
-        burst: 1,
-        rate: "1/1h".parse().expect("a rate"),
-        ..TokenBucketLimiter::default()
-    };
     let release = Retry::Release(Release { delay: Duration::from_mins(1), attempts: 3 });
     let queue = sender::Queue::Fifo(Fifo::default());
-    let sender = Sender { limiter: Named(Limiter::TokenBucket(limiter)), ..with_queue(queue, release) };
-    let mut bench = Bench::new(sender);
+    let mut bench = Bench::new(with_queue(queue, release), budget("1/1h", 1));
     assert_eq!(bench.exchange(s(0), &[message(0, 0), message(1, 0)]).0, Some((0, 0)));
     for minute in 0..2 {
         let (offered, out, _) = bench.exchange(s(60 * minute), &[]);
@@ -120,4 +121,15 @@ fn a_framework_burns_attempts_by_waiting() {
     }
     let (offered, out, _) = bench.exchange(s(120), &[]);
     assert!(offered.is_none() && matches!(out[..], [Out::GivenUp(GiveUp::Attempts)]));
+}
+
+/// Over a network an answer can be lost: the same question has the same answer, and gives nothing away twice.
+#[test]
+fn who_did_not_hear_the_answer_gets_it_again() {
+    let fifo = Fifo { mark: Mark::Before, ..Fifo::default() };
+    let mut bench = Bench::new(with_queue(sender::Queue::Fifo(fifo), Retry::requeue()), budget("1/s", 5));
+    assert_eq!(bench.exchange(s(0), &[message(0, 0), message(1, 0)]).0, Some((0, 0)));
+    let (offered, _, grant) = bench.ask(s(10), &[message(2, 0)]);
+    assert_eq!((offered, grant.lease_left), (Some((0, 0)), Duration::from_secs(50)));
+    assert_eq!(bench.exchange(s(10), &[]).0, Some((1, 0)));
 }
