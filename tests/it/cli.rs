@@ -355,7 +355,15 @@ fn lists_are_for_people_and_programs() {
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let told = json.iter().flat_map(|item| {
-            [&item["name"], &item["summary"]].map(|part| words(part.as_str().unwrap_or_default())).concat()
+            let mut told = [&item["name"], &item["summary"]]
+                .map(|part| words(part.as_str().unwrap_or_default()))
+                .concat();
+            let rows: Vec<&str> =
+                item["covers"].as_array().into_iter().flatten().filter_map(|r| r.as_str()).collect();
+            if !rows.is_empty() {
+                told.extend(words(&format!("[{}]", rows.join(", "))));
+            }
+            told
         });
         assert_eq!(words(&text), told.collect::<Vec<_>>(), "nothing is cut");
         assert!(json.iter().all(|item| item["name"].is_string() && item["summary"].is_string()));

@@ -46,6 +46,8 @@ struct Desk {
     ask: Cell<Ask>,
     /// What has fallen due and is on its way to the queue.
     inbox: RefCell<Vec<Message>>,
+    /// Whether a token was taken for the next message.
+    has_token: Cell<bool>,
     /// The number of the next question.
     question: Cell<u32>,
     /// Whether somebody looks after what nobody tells.
@@ -69,6 +71,7 @@ impl Default for Desk {
         Self {
             ask: Cell::new(Ask::At(Time::ZERO)),
             inbox: RefCell::default(),
+            has_token: Cell::new(false),
             question: Cell::new(0),
             is_minded: Cell::new(false),
         }
@@ -122,6 +125,13 @@ impl<'a> Worker<'a> {
             if paused_until > env.now() {
                 env.sleep_until(paused_until).await;
             }
+            // The token first: who waits for one with a message in hand may wait longer than its lease.
+            if let Some(admission) = &self.admission
+                && !desk.has_token.get()
+            {
+                admission.admit(env).await;
+                desk.has_token.set(true);
+            }
             let mut due = desk.inbox.take();
             due.extend(std::iter::from_fn(|| env.try_next()));
             let asked_at = env.now();
@@ -144,6 +154,7 @@ impl<'a> Worker<'a> {
                 }
             }
             if let Some(offer) = grant.offer {
+                desk.has_token.set(false);
                 // Who of this process could ask for the next? If nobody, others should know that it waits.
                 if grant.more && !turn.others_wait() && self.is_shared() {
                     env.announce();
@@ -210,14 +221,11 @@ impl<'a> Worker<'a> {
     /// Tries to send what the queue has offered, once; it is ours `until` then.
     async fn attempt(&self, offer: &Offer, until: Time) {
         let (env, sender, message) = (self.env, self.policy.sender, &offer.message);
-        if let Some(admission) = &self.admission {
-            admission.admit(env).await;
-        }
         if !self.is_shared() && self.brake.shared().is_some() {
             self.brake.pass(env, &self.dice, message).await;
         }
-        // Whoever has waited for a token may have waited too long: less is left than a call takes, and soon somebody else
-        // has the message.
+        // Whoever has waited may have waited too long: less is left than a call takes, and soon somebody else has the
+        // message.
         let is_late = until < Time::MAX && until.saturating_since(env.now()) < sender.queue.0.lease() / 2;
         // This process may know of a refusal that the queue did not when it offered the message.
         let paused = self.brake.known_until_for(env.now(), message).saturating_since(env.now());

@@ -289,8 +289,12 @@ impl Policy<'_> {
             Ending::ChatDead => queue.close(offer),
             Ending::Waits(wait, why) => {
                 let waits = queue.postpone(offer, now, now.saturating_add(wait), why);
-                if waits && self.sender.queue.0.mark() == Mark::Before {
-                    stored(offer.message.number);
+                if self.sender.queue.0.mark() == Mark::Before {
+                    // It had left the queue, so nobody else has it, whatever became of its offer.
+                    let rank = self.ranks[usize::from(offer.message.class.0)];
+                    if waits || queue.push(offer.message, rank, now, false).is_none() {
+                        stored(offer.message.number);
+                    }
                 }
             }
         }
