@@ -112,23 +112,26 @@ impl Duration {
     }
 }
 
+/// What a sum that leaves the 584,000 years of a run breaks; sums with what people write saturate.
+const FINITE: &str = "time is finite";
+
 impl Add<Duration> for Time {
     type Output = Self;
     fn add(self, distance: Duration) -> Self {
-        Self(self.0 + distance.0)
+        Self(self.0.checked_add(distance.0).expect(FINITE))
     }
 }
 
 impl AddAssign<Duration> for Time {
     fn add_assign(&mut self, distance: Duration) {
-        self.0 += distance.0;
+        *self = *self + distance;
     }
 }
 
 impl Sub<Duration> for Time {
     type Output = Self;
     fn sub(self, distance: Duration) -> Self {
-        Self(self.0 - distance.0)
+        Self(self.0.checked_sub(distance.0).expect("nothing was before the start"))
     }
 }
 
@@ -146,13 +149,13 @@ impl Sub for Time {
 impl Add for Duration {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.checked_add(other.0).expect(FINITE))
     }
 }
 
 impl AddAssign for Duration {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -166,7 +169,7 @@ impl Sub for Duration {
 impl Mul<u64> for Duration {
     type Output = Self;
     fn mul(self, factor: u64) -> Self {
-        Self(self.0 * factor)
+        Self(self.0.checked_mul(factor).expect(FINITE))
     }
 }
 

@@ -4,12 +4,13 @@
 //! (head-of-line blocking, incident S10).
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use fake_telegram::api::ChatIndex;
 use fake_telegram::bucket::BucketState;
 use fake_telegram::time::{Duration, Time};
 
+use super::leases::Leases;
 use super::offer::{Offer, Pace, Postponed};
 use crate::world::Message;
 
@@ -17,15 +18,12 @@ use crate::world::Message;
 #[derive(Debug)]
 pub struct Fifo {
     pace: Option<Pace>,
-    lease: Duration,
     /// By date, then as they came: the slot of each waiting message.
     waiting: BinaryHeap<Reverse<(Time, u32, u32)>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     pushed: u32,
-    offered: u32,
-    /// Messages in flight: until when, slot, ticket.
-    leases: VecDeque<(Time, u32, u32)>,
+    leases: Leases,
     /// By chat, where there is a pace.
     buckets: Vec<BucketState>,
     /// By chat: whether it cannot receive.
@@ -46,13 +44,11 @@ impl Fifo {
     pub fn new(pace: Option<Pace>, lease: Duration) -> Self {
         Self {
             pace,
-            lease,
             waiting: BinaryHeap::new(),
             slots: Vec::new(),
             free: Vec::new(),
             pushed: 0,
-            offered: 0,
-            leases: VecDeque::new(),
+            leases: Leases::new(lease),
             buckets: Vec::new(),
             dead: Vec::new(),
         }
@@ -107,14 +103,10 @@ impl Fifo {
                 bucket.take(&mut self.buckets[chat], now);
             }
             self.waiting.pop();
-            self.offered += 1;
+            let (leased_until, ticket) = self.leases.begin(now, index);
             let slot = &mut self.slots[index as usize];
-            slot.ticket = self.offered;
-            if self.lease < Duration::MAX {
-                self.leases.push_back((now.saturating_add(self.lease), index, self.offered));
-            }
-            let Slot { tries, refusals, ticket, .. } = *slot;
-            let leased_until = now.saturating_add(self.lease);
+            slot.ticket = ticket;
+            let Slot { tries, refusals, .. } = *slot;
             return Some(Offer { message, tries, refusals, leased_until, slot: index, ticket });
         }
         None
@@ -153,10 +145,7 @@ impl Fifo {
 
     /// As [`Lanes::overdue`](super::lanes::Lanes::overdue).
     pub fn overdue(&mut self, now: Time) -> Option<Offer> {
-        while let Some((until, index, ticket)) = self.leases.front().copied()
-            && until <= now
-        {
-            self.leases.pop_front();
+        while let Some((until, index, ticket)) = self.leases.ended(now) {
             let Slot { message, tries, refusals, ticket: current } = self.slots[index as usize];
             if current == ticket {
                 return Some(Offer { message, tries, refusals, leased_until: until, slot: index, ticket });

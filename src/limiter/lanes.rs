@@ -10,6 +10,7 @@ use fake_telegram::api::{ChatIndex, ChatKind};
 use fake_telegram::bucket::BucketState;
 use fake_telegram::time::{Duration, Time};
 
+use super::leases::Leases;
 use super::offer::{Offer, Pace, Postponed};
 use crate::world::Message;
 
@@ -22,7 +23,6 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Lanes {
     pace: Pace,
-    lease: Duration,
     lanes: Vec<Lane>,
     nodes: Vec<Node>,
     free: u32,
@@ -32,11 +32,9 @@ pub struct Lanes {
     ready_lanes: usize,
     /// Lanes that wait for their date.
     blocked: BinaryHeap<Reverse<(Time, u32)>>,
-    offered: u32,
     /// Dead chats whose messages have not left yet.
     closing: Vec<ChatIndex>,
-    /// Messages in flight: until when, chat, ticket.
-    leases: VecDeque<(Time, u32, u32)>,
+    leases: Leases,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +84,6 @@ impl Lanes {
     pub fn new(pace: Pace, lease: Duration) -> Self {
         Self {
             pace,
-            lease,
             lanes: Vec::new(),
             nodes: Vec::new(),
             free: NONE,
@@ -94,9 +91,8 @@ impl Lanes {
             ready: Default::default(),
             ready_lanes: 0,
             blocked: BinaryHeap::new(),
-            offered: 0,
             closing: Vec::new(),
-            leases: VecDeque::new(),
+            leases: Leases::new(lease),
         }
     }
 
@@ -166,13 +162,8 @@ impl Lanes {
                 let lane = &mut self.lanes[chat.0 as usize];
                 lane.state = State::InFlight;
                 self.pace.of(message.kind).take(&mut lane.bucket, now);
-                self.offered += 1;
-                let ticket = self.offered;
+                let (leased_until, ticket) = self.leases.begin(now, chat.0);
                 self.nodes[head].ticket = ticket;
-                if self.lease < Duration::MAX {
-                    self.leases.push_back((now.saturating_add(self.lease), chat.0, ticket));
-                }
-                let leased_until = now.saturating_add(self.lease);
                 return Some(Offer { message, tries, refusals, leased_until, ticket, slot: chat.0 });
             }
         }
@@ -220,10 +211,7 @@ impl Lanes {
     /// A message whose lease has ended while it was in flight: it still is, and it is for the caller to
     /// [`finish`](Lanes::finish) or [`postpone`](Lanes::postpone) it.
     pub fn overdue(&mut self, now: Time) -> Option<Offer> {
-        while let Some((until, chat, ticket)) = self.leases.front().copied()
-            && until <= now
-        {
-            self.leases.pop_front();
+        while let Some((until, chat, ticket)) = self.leases.ended(now) {
             if let Some(&Node { message, tries, refusals, ticket: current, .. }) = self.in_flight(chat)
                 && current == ticket
             {

@@ -3,7 +3,9 @@
 use fake_telegram::time::{Duration, Time};
 use floodlab::event::Event;
 use floodlab::run::RunError;
+use floodlab::store::command::{Command, CommandError, Reply};
 use floodlab::world::ProcessIndex;
+use floodlab::{Env, Strategy};
 use proptest::prelude::*;
 
 use crate::lab::{self, Run};
@@ -298,6 +300,139 @@ fn deaths_by_chance_are_the_same_in_every_design() {
     // Two processes, 11 min each, a death every 31 s on average: 42.6 expected, standard deviation 6.5.
     assert!((20..=66).contains(&first.len()), "{}", first.len());
     assert!(first.iter().all(|(_, process)| process.0 != 1));
+}
+
+/// Six a minute for 32 workers: who waited for a token with a message in hand would wait for longer than its lease, and
+/// somebody else would send the message too.
+#[test]
+fn nobody_waits_for_a_token_with_a_message_in_hand() {
+    for limiter in [
+        r#"{ kind = "token-bucket", rate = "6/min", burst = 1, keep = "process" }"#,
+        r#"{ kind = "window-counter", limit = 6, window = "1min", form = "script" }"#,
+    ] {
+        let run = run(&format!(
+            r#"{TEN}
+            [[design]]
+            strategy = {{ kind = "scheduler", limiter = {limiter} }}
+            processes = 2
+            workers = 16"#
+        ));
+        let metrics = &run.outcome.metrics;
+        assert_eq!((metrics.delivered, metrics.duplicated, metrics.requests), (10, 0, 10), "{limiter}");
+    }
+}
+
+/// The second process has put a message off by 30 s when it leaves, or hands over what it could not for an outage; the
+/// first, idle, sends it.
+#[test]
+fn who_leaves_leaves_nothing_behind() {
+    let text = world(
+        r#"
+        [workload.one]
+        kind = "broadcast"
+        class = "one"
+        at = "10s"
+        chats = { count = 1 }
+        [[design]]
+        strategy = { kind = "scheduler", doubt = { kind = "retry", pause = "30s" } }
+        processes = 2
+        timeline = [{ at = "1s", kill = 0, restart_after = "1s" }, { at = "11s", leave = 1 }]"#,
+    );
+    let fault = r#"fault = [{ kind = "lost", rate = "100%", from = "9s", for = "5s" }]"#;
+    let scenario = lab::scenario(&text.replace(r#""unlimited""#, &format!(r#""unlimited", {fault}"#)));
+    let postponed = lab::run(&scenario, "scheduler", 1);
+    assert_eq!(postponed.outcome.metrics.delivered, 1);
+    let lag = postponed.outcome.metrics.lag_us.max.expect("one was due");
+    assert!((30_000_000..31_000_000).contains(&lag), "{lag}");
+    let outage = run(r#"
+        [[store.event]]
+        at = "9s"
+        action = "fail"
+        for = "20s"
+        [workload.news]
+        kind = "poisson"
+        class = "news"
+        rate = "10/s"
+        [[design]]
+        strategy = "scheduler"
+        processes = 2
+        workers = 2
+        timeline = [{ at = "15s", leave = 1 }]"#);
+    assert_eq!(outage.outcome.metrics.pending, 0);
+}
+
+#[test]
+fn killed_for_good_is_for_good() {
+    let with = |kill: &str| {
+        let run = run(&format!(
+            r#"{TEN}
+            [[design]]
+            strategy = "bare"
+            timeline = [{{ every = "2s", kill = 0, restart_after = "10ms" }}, {kill}]"#
+        ));
+        calls(&run).last().map(|call| call.0)
+    };
+    assert!(with(r#"{ at = "5s", kill = 0 }"#).is_some_and(|last| last < 5_000));
+    assert!(with(r#"{ at = "5s", kill = 0, restart_after = "10ms" }"#).is_some_and(|last| last > 9_000));
+}
+
+/// A tenth of the answers come after the time-out: the call was executed all the same, and nothing is lost by it.
+#[test]
+fn a_store_that_answers_too_late_loses_nothing() {
+    for strategy in [
+        r#"{ kind = "scheduler", doubt = "never" }"#,
+        r#"{ kind = "scheduler", queue = { kind = "lanes", mark = "before" } }"#,
+        r#""shared-bucket""#,
+    ] {
+        let run = run(&format!(
+            r#"
+            store = {{ round_trip = "10ms", round_trip_p99 = "300ms", timeout = "60ms" }}
+            [workload.news]
+            kind = "poisson"
+            class = "news"
+            rate = "5/s"
+            [[design]]
+            name = "late"
+            strategy = {strategy}
+            workers = 4"#
+        ));
+        let metrics = &run.outcome.metrics;
+        assert_eq!((metrics.delivered, metrics.duplicated), (metrics.due, 0), "{strategy}");
+    }
+}
+
+/// Counts in the store, three commands in one round trip.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Pipelined {}
+
+impl Strategy for Pipelined {
+    const KIND: &'static str = "pipelined";
+    const SUMMARY: &'static str = "counts in the store, three commands in one round trip";
+
+    async fn run(self, env: Env) {
+        let begun = env.now();
+        let key = || "counter".to_owned();
+        let commands = vec![
+            Command::Incr { key: key() },
+            Command::Expire { key: key(), ttl: Duration::from_secs(5) },
+            Command::LLen { key: key() },
+        ];
+        let replies = env.pipeline(commands).await.expect("the store is there");
+        assert_eq!(env.now() - begun, Duration::from_millis(1), "one round trip");
+        assert_eq!(replies, [Ok(Reply::Integer(1)), Ok(Reply::Integer(1)), Err(CommandError::WrongType)]);
+        env.sleep(Duration::from_secs(5)).await;
+        assert_eq!(env.call(Command::Exists { key: key() }).await, Ok(Reply::Integer(0)));
+        while let Some(message) = env.next().await {
+            let _ = env.send(&message).await;
+        }
+    }
+}
+
+#[test]
+fn a_pipeline_is_one_round_trip() {
+    let text = world(&format!("{TEN}\n[[design]]\nstrategy = \"pipelined\""));
+    let scenario = lab::scenario_with::<Pipelined>(&text);
+    assert_eq!(lab::run(&scenario, "pipelined", 1).outcome.metrics.delivered, 10);
 }
 
 proptest! {
