@@ -43,6 +43,15 @@ impl Latency {
         Self { table, constant }
     }
 
+    /// The duration for uniform bits, which are asked for only where it is not constant.
+    #[inline]
+    pub fn draw_with(&self, bits: impl FnOnce() -> u64) -> Duration {
+        match self.constant {
+            Some(constant) => constant,
+            None => self.draw(bits()),
+        }
+    }
+
     /// The duration for uniform `bits`.
     pub fn draw(&self, bits: u64) -> Duration {
         if let Some(constant) = self.constant {
