@@ -205,6 +205,19 @@ round_trip_p99 = "1ms""#), @r#"
                      ^^^^^
     "#);
     assert_snapshot!(and(r#"[store]
+round_trip = "20ms"
+timeout = "20ms""#), @r#"
+    x.toml:15: `timeout` in [store]: 20ms is not longer than `round_trip`, 20ms, so every call would time out; raise it
+    timeout = "20ms"
+              ^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[store]
+round_trip = "2s""#), @r#"
+    x.toml:13: `timeout` in [store]: 1s is not longer than `round_trip`, 2s, so every call would time out; raise it
+    [store]
+    ^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[store]
 timeout = "0s""#), @r#"
     x.toml:14: `timeout` in [store]: no call would ever be answered
     timeout = "0s"
@@ -512,6 +525,11 @@ fn timelines_that_cannot_come_to_pass() {
     timeline = [{ at = "10min", kill = 1 }, { at = "15min", leave = 3 }]
                                                                     ^
     "#);
+    assert_snapshot!(timeline(r#"{ at = "10min", leave = 3 }, { at = "15min", leave = 1 }"#), @r#"
+    x.toml:13: `leave` in [[design.timeline]]: 1 process cannot leave at 15min: none runs then
+    timeline = [{ at = "10min", leave = 3 }, { at = "15min", leave = 1 }]
+                                                                     ^
+    "#);
     assert_snapshot!(timeline(r#"{ at = "6min", restart = 0 }, { at = "5min", kill = 0, restart_after = "2min" }"#), @r#"
     x.toml:13: `restart_after` in [[design.timeline]]: process 0 is restarted before it comes back at 7min; leave out this or `restart`
     timeline = [{ at = "6min", restart = 0 }, { at = "5min", kill = 0, restart_after = "2min" }]
@@ -525,6 +543,12 @@ fn timelines_that_cannot_come_to_pass() {
     assert_snapshot!(timeline(r#"{ every = "100ms", kill = [0, 1, 2], restart_after = "20ms" }"#), @r#"
     x.toml:13: `every` in [[design.timeline]]: 100ms leads to some 105000 deaths in a run; at most 100000 are possible, so make it longer
     timeline = [{ every = "100ms", kill = [0, 1, 2], restart_after = "20ms" }]
+                          ^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"workers = 2000
+timeline = [{ every = "500ms", kill = 0, restart_after = "20ms" }]"#), @r#"
+    x.toml:14: `every` in [[design.timeline]]: 500ms lets some 16152000 workers start anew in a run, 2000 after each death; at most 10000000 are possible, so make it longer or have fewer `workers`
+    timeline = [{ every = "500ms", kill = 0, restart_after = "20ms" }]
                           ^^^^^^^
     "#);
     assert_snapshot!(and(r#"start = "10min"
