@@ -216,7 +216,7 @@ impl Sender {
     pub fn calls(&self) -> CallNames {
         let mut calls = vec!["send"];
         calls.extend(self.limiter.0.calls(self.queue.0.keep()));
-        calls.extend(self.pause.0.calls(self.queue.0.is_none()));
+        calls.extend(self.pause.0.calls(self.queue.0.keep()));
         calls.extend(self.queue.0.calls());
         calls
     }

@@ -219,6 +219,7 @@ impl Limiter {
             Self::TokenBucket(limiter) if queue == Some(limiter.keep) || limiter.keep == Keep::Process => {
                 Vec::new()
             }
+            Self::TokenBucket(limiter) if limiter.ramp.is_some() => vec!["take", "slow"],
             Self::TokenBucket(_) => vec!["take"],
             Self::WindowCounter(counter) => match counter.form {
                 WindowForm::IncrExpire => vec!["incr", "expire"],

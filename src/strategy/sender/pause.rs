@@ -49,10 +49,19 @@ impl Pause {
         matches!(self, Self::Store(_))
     }
 
-    pub(super) fn calls(&self, asks_itself: bool) -> Vec<&'static str> {
+    /// How long workers wait at most after its end.
+    pub(super) const fn jitter(&self) -> Duration {
         match self {
-            Self::Store(_) if asks_itself => vec!["paused", "refuse"],
-            Self::None(_) | Self::Process(_) | Self::Store(_) => Vec::new(),
+            Self::None(_) => Duration::ZERO,
+            Self::Process(pause) | Self::Store(pause) => pause.jitter,
+        }
+    }
+
+    /// With a queue in the store its scripts ask and tell the pause on the way.
+    pub(super) fn calls(&self, queue: Option<Keep>) -> &'static [&'static str] {
+        match self {
+            Self::Store(_) if queue != Some(Keep::Store) => &["paused", "refuse"],
+            Self::None(_) | Self::Process(_) | Self::Store(_) => &[],
         }
     }
 
