@@ -850,6 +850,11 @@ fn strategy_parameters_that_cannot_work() {
     strategy = { kind = "process-bucket", doubt = { kind = "retry", attempts = 0 } }
                                                                                ^
     "#);
+    assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "window-counter", window = "400d" } }"#), @r#"
+    x.toml:12: `limiter.window` of strategy `bare`: 400d is longer than a window can be; at most 366d
+    strategy = { kind = "bare", limiter = { kind = "window-counter", window = "400d" } }
+                                                                              ^^^^^^
+    "#);
     assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "window-counter", window = "0s" } }"#), @r#"
     x.toml:12: `limiter.window` of strategy `bare`: 0s is no window; at least 1ms
     strategy = { kind = "bare", limiter = { kind = "window-counter", window = "0s" } }

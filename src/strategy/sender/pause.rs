@@ -147,7 +147,7 @@ impl Brake {
                 return waited;
             }
             waited = true;
-            env.sleep(wait + dice.up_to(self.settings.jitter)).await;
+            env.sleep(wait.saturating_add(dice.up_to(self.settings.jitter))).await;
         }
     }
 
