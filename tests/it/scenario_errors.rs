@@ -888,17 +888,27 @@ fn parts_that_do_not_exist() {
     assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "none", rate = "5/s" } }"#), @r#"
     x.toml:12: unknown key `rate` in [design.strategy.limiter]; there is only `kind`
     strategy = { kind = "bare", limiter = { kind = "none", rate = "5/s" } }
-                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+                                                           ^^^^
     "#);
     assert_snapshot!(design(r#"{ kind = "bare", retry = { kind = "backoff", atempts = 3 } }"#), @r#"
     x.toml:12: unknown key `atempts` in [design.strategy.retry]; did you mean `attempts`?
     strategy = { kind = "bare", retry = { kind = "backoff", atempts = 3 } }
-                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+                                                            ^^^^^^^
     "#);
     assert_snapshot!(design(r#"{ kind = "bare", pause = { kind = "store", jitter = 5 } }"#), @r#"
-    x.toml:12: [design.strategy.pause]: `5` has no unit; write `5s` for seconds, `5ms` for milliseconds
+    x.toml:12: `jitter` in [design.strategy.pause]: `5` has no unit; write `5s` for seconds, `5ms` for milliseconds
     strategy = { kind = "bare", pause = { kind = "store", jitter = 5 } }
-                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+                                                                   ^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", queue = { kind = "lanes", mark = "before", pace = { chat_rate = 5 } } }"#), @r#"
+    x.toml:12: `chat_rate` in [design.strategy.queue.pace]: `5` has no unit; write `5/s` or `5/min`
+    strategy = { kind = "scheduler", queue = { kind = "lanes", mark = "before", pace = { chat_rate = 5 } } }
+                                                                                                     ^
+    "#);
+    assert_snapshot!(with("strategy = \"plain-loop\"", "[design.strategy]\nkind = \"scheduler\"\n[design.strategy.retry]\nkind = \"postpone\"\nmost = \"two\""), @r#"
+    x.toml:16: `most` in [design.strategy.retry]: invalid type: string "two", expected u8
+    most = "two"
+           ^^^^^
     "#);
     assert_snapshot!(design(r#"{ kind = "bare", pause = true }"#), @r#"
     x.toml:12: `pause` in [design.strategy]: invalid type: boolean `true`, expected a name, or a table with its `kind`

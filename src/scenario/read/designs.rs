@@ -10,7 +10,7 @@ use super::timeline::{Frame, Lives, Toll};
 use super::{Reader, Result, deepest, index_of};
 use crate::gate::RESERVED;
 use crate::names::hint;
-use crate::scenario::document::Table;
+use crate::scenario::document::{Table, culprit};
 use crate::scenario::settings::{GroupSettings, WORKERS_MAX};
 use crate::scenario::{Design, Group, Scenario};
 use crate::strategy::Configured;
@@ -263,8 +263,11 @@ impl<'a> Reader<'a> {
         let known =
             self.registry.strategy(name).or_else(|error| self.wrong(kind.span(), error.to_string()))?;
         let written = parameters.clone();
-        let strategy = (known.read)(parameters.into_deserializer())
-            .map_err(|error| self.document.explain(&error, &["kind"]))?;
+        let read = |parameters: Table<'a>| (known.read)(parameters.into_deserializer());
+        let strategy = read(parameters).map_err(|error| {
+            let span = culprit(&written, &error, read);
+            self.document.explain_at(&error, span, &["kind"])
+        })?;
         match strategy.check() {
             Ok(()) => Ok(strategy.into()),
             Err(error) => {
