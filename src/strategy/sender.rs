@@ -5,6 +5,7 @@
 //! The named compositions differ in nothing but their parts. There are two skeletons: without a queue a worker keeps a
 //! message in its hands until it is done with it (`direct`), with one it takes, tries once and puts back (`queued`).
 
+mod count;
 mod direct;
 mod doubt;
 mod limiter;

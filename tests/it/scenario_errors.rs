@@ -846,7 +846,7 @@ fn strategy_parameters_that_cannot_work() {
                                                                                      ^
     "#);
     assert_snapshot!(design(r#"{ kind = "process-bucket", doubt = { kind = "retry", attempts = 0 } }"#), @r#"
-    x.toml:12: `doubt.attempts` of strategy `process-bucket`: is 0; it must be at least 1
+    x.toml:12: `doubt.attempts` of strategy `process-bucket`: 0 is not from 1 to 255, and more is not counted of a message; leave it out, and there is no end
     strategy = { kind = "process-bucket", doubt = { kind = "retry", attempts = 0 } }
                                                                                ^
     "#);
@@ -859,6 +859,37 @@ fn strategy_parameters_that_cannot_work() {
     x.toml:12: `limiter.window` of strategy `bare`: 0s is no window; at least 1ms
     strategy = { kind = "bare", limiter = { kind = "window-counter", window = "0s" } }
                                                                               ^^^^
+    "#);
+}
+
+/// More than is counted would never be reached.
+#[test]
+fn numbers_that_are_not_counted() {
+    let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
+    assert_snapshot!(design(r#"{ kind = "scheduler", retry = { kind = "postpone", most = 255 } }"#), @r#"
+    x.toml:12: `retry.most` of strategy `scheduler`: 255 is not from 1 to 254, and more is not counted of a message; leave it out, and there is no end
+    strategy = { kind = "scheduler", retry = { kind = "postpone", most = 255 } }
+                                                                         ^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", retry = { kind = "postpone", most = 300 } }"#), @r#"
+    x.toml:12: `most` in [design.strategy.retry]: 300 is not from 1 to 254, and more is not counted of a message; leave it out, and there is no end
+    strategy = { kind = "scheduler", retry = { kind = "postpone", most = 300 } }
+                                                                         ^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", doubt = { kind = "retry", attempts = -1 } }"#), @r#"
+    x.toml:12: `attempts` in [design.strategy.doubt]: -1 is not from 1 to 255, and more is not counted of a message; leave it out, and there is no end
+    strategy = { kind = "scheduler", doubt = { kind = "retry", attempts = -1 } }
+                                                                          ^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "shared-bucket", retry = { kind = "release", attempts = 0 } }"#), @r#"
+    x.toml:12: `retry.attempts` of strategy `shared-bucket`: 0 is not from 1 to 255, and more is not counted of a message
+    strategy = { kind = "shared-bucket", retry = { kind = "release", attempts = 0 } }
+                                                                                ^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "shared-bucket", retry = { kind = "release", attempts = 256 } }"#), @r#"
+    x.toml:12: `attempts` in [design.strategy.retry]: 256 is not from 1 to 255, and more is not counted of a message
+    strategy = { kind = "shared-bucket", retry = { kind = "release", attempts = 256 } }
+                                                                                ^^^
     "#);
 }
 
