@@ -61,6 +61,14 @@ fn told_about(name: &str, text: &str) -> String {
     told
 }
 
+/// The scenario is right.
+fn loads(text: &str) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("x.toml");
+    std::fs::write(&file, text).expect("written");
+    Scenario::load(&file, &registry()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+}
+
 /// [`VALID`] with `old` replaced by `new`.
 fn with(old: &str, new: &str) -> String {
     assert!(VALID.contains(old), "{old} is not in the scenario");
@@ -893,6 +901,109 @@ fn numbers_that_are_not_counted() {
     "#);
 }
 
+/// Classes are the scenario's, and calls take as long as they may.
+#[test]
+fn parameters_that_do_not_fit_the_scenario() {
+    let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
+    assert_snapshot!(design(r#"{ kind = "scheduler", doubt = { kind = "retry", at_most_once = ["replay"] } }"#), @r#"
+    x.toml:12: `doubt.at_most_once` of strategy `scheduler`: unknown class `replay`; did you mean `reply`?
+    strategy = { kind = "scheduler", doubt = { kind = "retry", at_most_once = ["replay"] } }
+                                                                              ^^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", queue = { kind = "lanes", priority = ["reply", "notification"] } }"#), @r#"
+    x.toml:12: `queue.priority` of strategy `scheduler`: unknown class `notification`; there is only `reply`
+    strategy = { kind = "scheduler", queue = { kind = "lanes", priority = ["reply", "notification"] } }
+                                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "shared-bucket", queue = { kind = "fifo", lease = "30s" } }"#), @r#"
+    x.toml:12: `queue.lease` of strategy `shared-bucket`: 30s is not longer than a call may take (`timeout` in [wire], 30s), so messages would be in doubt that are still on the wire; make it longer
+    strategy = { kind = "shared-bucket", queue = { kind = "fifo", lease = "30s" } }
+                                                                          ^^^^^
+    "#);
+    assert_snapshot!(with("strategy = \"plain-loop\"", "strategy = \"scheduler\"\n[wire]\ntimeout = \"2min\""), @r#"
+    x.toml:12: `queue.lease` of strategy `scheduler`: 1min is not longer than a call may take (`timeout` in [wire], 2min), so messages would be in doubt that are still on the wire; make it longer
+    strategy = "scheduler"
+               ^^^^^^^^^^^
+    "#);
+}
+
+/// What a composition says and nothing comes of.
+#[test]
+fn parts_without_effect() {
+    let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
+    assert_snapshot!(design(r#"{ kind = "scheduler", pause = { kind = "store", jitter = "5s" } }"#), @r#"
+    x.toml:12: `pause.jitter` of strategy `scheduler`: 5s does nothing with this queue, whose workers wake one by one; leave it out, or use `queue = "none"`
+    strategy = { kind = "scheduler", pause = { kind = "store", jitter = "5s" } }
+                                                                        ^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", limiter = { kind = "token-bucket", when_unreachable = "send" } }"#), @r#"
+    x.toml:12: `limiter.when_unreachable` of strategy `scheduler`: "send" does nothing where the queue is in the store too: without it there is nothing to send; leave it out, or keep the queue in the process
+    strategy = { kind = "scheduler", limiter = { kind = "token-bucket", when_unreachable = "send" } }
+                                                                                           ^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "token-bucket", keep = "process", when_unreachable = "send" } }"#), @r#"
+    x.toml:12: `limiter.when_unreachable` of strategy `bare`: "send" does nothing for a bucket in a process, which can always be reached; leave it out
+    strategy = { kind = "bare", limiter = { kind = "token-bucket", keep = "process", when_unreachable = "send" } }
+                                                                                                        ^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "backoff", hint = { at_least = "2min", at_most = "1min" } }"#), @r#"
+    x.toml:12: `hint.at_least` of strategy `backoff`: 2min is longer than `at_most`, 1min, and no wait can be both; lower it or raise `at_most`
+    strategy = { kind = "backoff", hint = { at_least = "2min", at_most = "1min" } }
+                                                       ^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "backoff", hint = { fallback = "2min" } }"#), @r#"
+    x.toml:12: `hint.fallback` of strategy `backoff`: 2min is longer than `fallback_max`, 1min, so no guess is ever so long; raise `fallback_max`
+    strategy = { kind = "backoff", hint = { fallback = "2min" } }
+                                                       ^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", limiter = "window-counter", retry = "release" }"#), @r#"
+    x.toml:12: `retry` of strategy `scheduler`: "release" burns no attempts by waiting for a limiter that is not beside the queue; use a token bucket with the `keep` of the queue, or `retry = "postpone"`
+    strategy = { kind = "scheduler", limiter = "window-counter", retry = "release" }
+                                                                         ^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", limiter = { kind = "token-bucket", keep = "process" }, retry = { kind = "release", delay = "5s" } }"#), @r#"
+    x.toml:12: `retry` of strategy `scheduler`: "release" burns no attempts by waiting for a limiter that is not beside the queue; use a token bucket with the `keep` of the queue, or `retry = "postpone"`
+    strategy = { kind = "scheduler", limiter = { kind = "token-bucket", keep = "process" }, retry = { kind = "release", delay = "5s" } }
+                                                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+}
+
+/// Jitter where it works, classes that a scenario lacks where nobody asked for them, waits of one length.
+#[test]
+fn compositions_that_only_look_wrong() {
+    for strategy in [
+        r#"{ kind = "bare", pause = { kind = "store", jitter = "5s" }, queue = { kind = "fifo", keep = "process", lease = "1s" } }"#,
+        r#"{ kind = "scheduler", queue = { kind = "lanes", priority = ["reply", "notification", "broadcast"] } }"#,
+        r#"{ kind = "bare", queue = { kind = "fifo", keep = "process" }, limiter = { kind = "token-bucket", when_unreachable = "send" } }"#,
+        r#"{ kind = "bare", queue = "fifo", retry = "release" }"#,
+        r#"{ kind = "backoff", hint = { at_least = "1min", at_most = "1min", fallback = "1min" } }"#,
+        r#"{ kind = "scheduler", retry = { kind = "postpone", most = 254 }, doubt = { kind = "retry", attempts = 255 } }"#,
+    ] {
+        loads(&VALID.replace("\"plain-loop\"", strategy));
+    }
+}
+
+/// Every call that a composition makes is one that a process can die after.
+#[test]
+fn calls_to_the_store_can_be_named() {
+    let dies_after = |strategy: &str, calls: &[&str]| {
+        let entries = calls.iter().map(|call| format!("{{ after = \"{call}\", kill = 0 }}"));
+        let timeline = entries.collect::<Vec<_>>().join(", ");
+        loads(&VALID.replace("\"plain-loop\"", &format!("{strategy}\ntimeline = [{timeline}]")));
+    };
+    dies_after(
+        r#"{ kind = "bare", limiter = { kind = "token-bucket", ramp = {} }, pause = "store", retry = "wait" }"#,
+        &["take", "slow", "paused", "refuse"],
+    );
+    dies_after(
+        r#"{ kind = "bare", queue = { kind = "fifo", keep = "process" }, pause = "store", retry = "requeue" }"#,
+        &["paused", "refuse"],
+    );
+    let with_queue =
+        r#"{ kind = "scheduler", pause = "process", limiter = { kind = "token-bucket", ramp = {} } }"#;
+    dies_after(with_queue, &["exchange", "finish"]);
+}
+
 #[test]
 fn parts_that_do_not_exist() {
     let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
@@ -937,7 +1048,7 @@ fn parts_that_do_not_exist() {
                                                                                                      ^
     "#);
     assert_snapshot!(with("strategy = \"plain-loop\"", "[design.strategy]\nkind = \"scheduler\"\n[design.strategy.retry]\nkind = \"postpone\"\nmost = \"two\""), @r#"
-    x.toml:16: `most` in [design.strategy.retry]: invalid type: string "two", expected u8
+    x.toml:16: `most` in [design.strategy.retry]: invalid type: string "two", expected i64
     most = "two"
            ^^^^^
     "#);

@@ -13,7 +13,7 @@ use crate::names::hint;
 use crate::scenario::document::{Table, culprit};
 use crate::scenario::settings::{GroupSettings, WORKERS_MAX};
 use crate::scenario::{Design, Group, Scenario};
-use crate::strategy::Configured;
+use crate::strategy::{Configured, Surroundings};
 
 /// An earlier group that keeps something else in the store under the same name, and that name: whoever came first would
 /// decide for both.
@@ -180,7 +180,8 @@ impl<'a> Reader<'a> {
         toll: &mut Toll,
         scenario: &mut Scenario,
     ) -> Result<(Group, toml::Table)> {
-        let strategy = self.strategy(strategy)?;
+        let at = Surroundings { classes: &scenario.classes, call_timeout: scenario.wire.timeout };
+        let strategy = self.strategy(strategy, &at)?;
         let processes = settings.processes.unwrap_or(defaults.processes);
         let workers = settings.workers.unwrap_or(defaults.workers);
         let name = settings.name.clone().unwrap_or_else(|| strategy.kind().to_owned());
@@ -238,7 +239,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A strategy: its kind, or a table with the kind and its parameters.
-    fn strategy(&self, strategy: Spanned<DeValue<'a>>) -> Result<Arc<dyn Configured>> {
+    fn strategy(&self, strategy: Spanned<DeValue<'a>>, at: &Surroundings<'_>) -> Result<Arc<dyn Configured>> {
         let span = strategy.span();
         let (kind, parameters) = match strategy.into_inner() {
             kind @ DeValue::String(_) => {
@@ -268,7 +269,7 @@ impl<'a> Reader<'a> {
             let span = culprit(&written, &error, read);
             self.document.explain_at(&error, span, &["kind"])
         })?;
-        match strategy.check() {
+        match strategy.check(at) {
             Ok(()) => Ok(strategy.into()),
             Err(error) => {
                 let message = format!("`{}` of strategy `{name}`: {}", error.key, error.message);

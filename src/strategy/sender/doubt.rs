@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::count::{self, CALLS_MAX};
 use crate::strategy::composition::NoParameters;
-use crate::strategy::ParameterError;
+use crate::strategy::{ParameterError, Surroundings};
 
 /// What becomes of a message of which nobody knows whether it arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -90,6 +90,14 @@ impl Doubt {
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         match self {
             Self::Retry(retry) => count::check_some("doubt.attempts", retry.attempts, CALLS_MAX),
+            Self::Never(_) | Self::AsRefused(_) => Ok(()),
+        }
+    }
+
+    /// Whether it can work with these classes.
+    pub(super) fn check_at(&self, at: &Surroundings<'_>) -> Result<(), ParameterError> {
+        match self {
+            Self::Retry(retry) => at.check_classes("doubt.at_most_once", &retry.at_most_once),
             Self::Never(_) | Self::AsRefused(_) => Ok(()),
         }
     }

@@ -159,6 +159,12 @@ impl TokenBucketLimiter {
                 "a bucket in a process has no other clock than its own; leave it out",
             );
         }
+        if self.when_unreachable == Unreachable::Send && self.keep == Keep::Process {
+            return wrong(
+                "limiter.when_unreachable",
+                "\"send\" does nothing for a bucket in a process, which can always be reached; leave it out",
+            );
+        }
         if self.clock == Some(Clock::Callers) && self.ramp.is_some() {
             return wrong("limiter.ramp", "a ramp needs one clock; use `clock = \"store\"`");
         }
@@ -213,6 +219,17 @@ impl Limiter {
             Self::None(_) => None,
             Self::TokenBucket(limiter) => Some(limiter.keep),
             Self::WindowCounter(_) => Some(Keep::Store),
+        }
+    }
+
+    /// Whether somebody who cannot reach it sends all the same.
+    pub(super) const fn sends_when_unreachable(&self) -> bool {
+        match self {
+            Self::None(_) => false,
+            Self::TokenBucket(TokenBucketLimiter { when_unreachable, .. })
+            | Self::WindowCounter(WindowCounter { when_unreachable, .. }) => {
+                matches!(when_unreachable, Unreachable::Send)
+            }
         }
     }
 

@@ -32,7 +32,8 @@ pub enum Pause {
 pub struct SharedPause {
     /// Which of their calls.
     pub key: PauseKey,
-    /// Each worker that a pause has stopped waits up to this long after its end, at random (S4). It only adds.
+    /// Each worker that a pause has stopped waits up to this long after its end, at random (S4). It only adds. With
+    /// a queue workers wake one by one and there is none, but for a pause in the store with a queue in the process.
     pub jitter: Duration,
 }
 
