@@ -13,12 +13,14 @@ use std::future::Future;
 use std::pin::Pin;
 
 use fake_telegram::bucket::TokenBucket;
+use fake_telegram::time::Duration;
 use fake_telegram::units::Rate;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::env::Env;
+use crate::names::hint;
 
 pub use composition::{Composed, Composition, Named, NoParameters};
 pub use {
@@ -60,11 +62,11 @@ pub trait Strategy: Clone + Serialize + DeserializeOwned + JsonSchema + Send + S
     /// One line for `floodlab list strategies`.
     const SUMMARY: &'static str;
 
-    /// Whether the parameters, each right by itself, can work.
+    /// Whether the parameters, each right by itself, can work together and in the scenario that they are written in.
     ///
     /// # Errors
     /// Which parameter cannot, and the way out.
-    fn check(&self) -> Result<(), ParameterError> {
+    fn check(&self, _at: &Surroundings<'_>) -> Result<(), ParameterError> {
         Ok(())
     }
 
@@ -85,6 +87,24 @@ pub trait Strategy: Clone + Serialize + DeserializeOwned + JsonSchema + Send + S
     fn run(self, env: Env) -> impl Future<Output = ()> + 'static;
 }
 
+/// What a strategy's parameters are held against: the parts of the scenario that they may name or depend on.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The classes of messages that its workloads have, in order of first appearance.
+    pub classes: &'a [String],
+    /// When a client gives up on a call: no call is on the wire for longer.
+    pub call_timeout: Duration,
+}
+
+impl Surroundings<'_> {
+    /// Whether there are messages of these classes.
+    fn check_classes(&self, key: &'static str, classes: &[String]) -> Result<(), ParameterError> {
+        let Some(class) = classes.iter().find(|class| !self.classes.contains(class)) else { return Ok(()) };
+        let known = self.classes.iter().map(String::as_str);
+        Err(ParameterError { key, message: format!("unknown class `{class}`{}", hint(class, known)) })
+    }
+}
+
 /// Names of calls: `send`, commands of Redis in lower case, a strategy's scripts.
 pub type CallNames = Vec<&'static str>;
 
@@ -95,7 +115,7 @@ pub type Shares = Vec<(&'static str, String)>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}`: {message}")]
 pub struct ParameterError {
-    /// The parameter's name.
+    /// The parameter's name; of a part's parameter the path, as in `queue.pace.chat_burst`.
     pub key: &'static str,
     /// What is wrong with it; a fragment that names the way out.
     pub message: String,
@@ -127,7 +147,7 @@ pub trait Configured: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// As there.
-    fn check(&self) -> Result<(), ParameterError>;
+    fn check(&self, at: &Surroundings<'_>) -> Result<(), ParameterError>;
     /// [`Strategy::calls`].
     fn calls(&self) -> CallNames;
     /// [`Strategy::shares`].
@@ -157,8 +177,8 @@ impl<S: Strategy> Configured for Holder<S> {
         toml::Table::try_from(&self.0).expect("parameters are a table")
     }
 
-    fn check(&self) -> Result<(), ParameterError> {
-        self.0.check()
+    fn check(&self, at: &Surroundings<'_>) -> Result<(), ParameterError> {
+        self.0.check(at)
     }
 
     fn calls(&self) -> CallNames {

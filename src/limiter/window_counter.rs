@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum KeyedBy {
     /// The number of the window since the epoch: a counter that is left behind is never met again.
     Window,
-    /// The number of the window in its minute (its hour, if it is longer): met again a cycle later.
+    /// Its place among the windows of a minute (an hour, if it is a minute or longer): met again a cycle later. Windows
+    /// that do not divide it evenly make the cycle shorter.
     Cycle,
     /// Nothing but the limiter's name: there is one counter, and its time to live is the window.
     Name,
@@ -40,7 +41,7 @@ impl Windows {
     /// call does not begin it anew. In whole windows.
     pub fn time_to_live(&self) -> Duration {
         match self.keyed_by {
-            KeyedBy::Window | KeyedBy::Cycle => self.length * 2,
+            KeyedBy::Window | KeyedBy::Cycle => self.length.saturating_mul(2),
             KeyedBy::Name => self.length,
         }
     }

@@ -91,7 +91,16 @@ impl Document {
 
     /// Tells serde's error in our words: where it is, and the nearest name if a name is unknown.
     pub(super) fn explain(&self, error: &toml::de::Error, siblings: &[&str]) -> ScenarioError {
-        let span = error.span().unwrap_or_default();
+        self.explain_at(error, error.span().unwrap_or_default(), siblings)
+    }
+
+    /// The same for an error that does not know where it is.
+    pub(super) fn explain_at(
+        &self,
+        error: &toml::de::Error,
+        span: Range<usize>,
+        siblings: &[&str],
+    ) -> ScenarioError {
         let Place { table, key } = self.place(span.start);
         let inside = if table.is_empty() { String::new() } else { format!(" in {table}") };
         let message = error.message();
@@ -153,6 +162,54 @@ impl<'i> Table<'i> {
     pub(super) fn into_deserializer(self) -> ValueDeserializer<'i> {
         ValueDeserializer::from(Spanned::new(self.span, DeValue::Table(self.entries)))
     }
+}
+
+/// Where in `table` that is which `read` does not take. serde puts a table aside whose `kind` says how to read it, and
+/// then knows the table alone, so what is wrong in it is found by leaving it out.
+pub(super) fn culprit<'i, T>(
+    table: &Table<'i>,
+    error: &toml::de::Error,
+    read: impl Fn(Table<'i>) -> Result<T, toml::de::Error>,
+) -> Range<usize> {
+    let is_still_wrong = |entries| {
+        let span = table.span.clone();
+        read(Table { span, entries }).is_err_and(|other| other.message() == error.message())
+    };
+    match left_out(&table.entries, &is_still_wrong) {
+        Some(Entry { depth: 1.., key, .. }) if error.message().starts_with("unknown field") => key,
+        Some(Entry { depth: 1.., value, .. }) => value,
+        _ => error.span().unwrap_or_default(),
+    }
+}
+
+/// Where an entry stands, and inside how many tables.
+struct Entry {
+    key: Range<usize>,
+    value: Range<usize>,
+    depth: usize,
+}
+
+/// The innermost entry without which a table is not wrong any more in this way.
+fn left_out<'i>(table: &DeTable<'i>, is_still_wrong: &dyn Fn(DeTable<'i>) -> bool) -> Option<Entry> {
+    // Without its kind a table is wrong in another way.
+    table.iter().filter(|(key, _)| key.get_ref() != "kind").find_map(|(key, value)| {
+        let mut rest = table.clone();
+        rest.remove(key.get_ref().as_ref());
+        if is_still_wrong(rest) {
+            return None;
+        }
+        let inner = value.get_ref().as_table().and_then(|inner| {
+            left_out(inner, &|inner| {
+                let mut outer = table.clone();
+                outer.insert(key.clone(), Spanned::new(value.span(), DeValue::Table(inner)));
+                is_still_wrong(outer)
+            })
+        });
+        Some(match inner {
+            Some(inner) => Entry { depth: inner.depth + 1, ..inner },
+            None => Entry { key: key.span(), value: value.span(), depth: 0 },
+        })
+    })
 }
 
 /// A place in the tree, in words.

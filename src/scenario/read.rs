@@ -143,6 +143,13 @@ impl<'a> Reader<'a> {
         if let Err(error) = Plan::new(store.events.clone()) {
             return self.wrong(inner("store", "event"), format!("[[store.event]]: {error}"));
         }
+        if !store.timeout.is_zero() && store.timeout <= median {
+            let message = format!(
+                "`timeout` in [store]: {} is not longer than `round_trip`, {median}, so every call would time out; raise it",
+                store.timeout
+            );
+            return self.wrong(inner("store", "timeout"), message);
+        }
         let end = settings.duration + settings.drain;
         if let Some(late) = store.events.iter().find(|event| event.at >= end) {
             let message =

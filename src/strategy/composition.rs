@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::sender::{Parts, Sender};
-use super::{CallNames, ParameterError, Shares, Strategy};
+use super::{CallNames, ParameterError, Shares, Strategy, Surroundings};
 use crate::env::Env;
 
 /// A choice of parts with a name.
@@ -43,8 +43,9 @@ impl<C: Composition> Strategy for Composed<C> {
     const KIND: &'static str = C::KIND;
     const SUMMARY: &'static str = C::SUMMARY;
 
-    fn check(&self) -> Result<(), ParameterError> {
-        self.sender.check()
+    fn check(&self, at: &Surroundings<'_>) -> Result<(), ParameterError> {
+        self.sender.check()?;
+        self.sender.check_at(at)
     }
 
     fn calls(&self) -> CallNames {

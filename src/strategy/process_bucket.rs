@@ -22,7 +22,7 @@ impl Composition for ProcessBucket {
         Sender {
             limiter: Named(Limiter::TokenBucket(limiter)),
             retry: Named(Retry::wait()),
-            doubt: Named(Doubt::Retry(RetryDoubt { attempts: 5, ..RetryDoubt::default() })),
+            doubt: Named(Doubt::Retry(RetryDoubt { attempts: Some(5), ..RetryDoubt::default() })),
             ..Sender::bare()
         }
     }

@@ -31,7 +31,7 @@ impl Composition for Scheduler {
             pause: Named(Pause::Store(SharedPause::default())),
             queue: Named(Queue::Lanes(Lanes::default())),
             retry: Named(Retry::Postpone(Postpone::default())),
-            doubt: Named(Doubt::Retry(RetryDoubt::default())),
+            doubt: Named(Doubt::Retry(RetryDoubt { attempts: Some(3), ..RetryDoubt::default() })),
             answers: Answers::Shape,
             dead_chats: DeadChats::Revive,
             deadlines: true,

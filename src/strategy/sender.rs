@@ -5,6 +5,7 @@
 //! The named compositions differ in nothing but their parts. There are two skeletons: without a queue a worker keeps a
 //! message in its hands until it is done with it (`direct`), with one it takes, tries once and puts back (`queued`).
 
+mod count;
 mod direct;
 mod doubt;
 mod limiter;
@@ -24,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::composition::Named;
-use super::{CallNames, ParameterError, Shares};
+use super::{CallNames, ParameterError, Shares, Surroundings};
 use crate::env::Env;
 use crate::limiter::hint::Hint;
 
@@ -167,7 +168,34 @@ impl Sender {
         self.queue.0.check()?;
         self.retry.0.check()?;
         self.doubt.0.check()?;
-        self.check_together()
+        self.check_hint()?;
+        self.check_together()?;
+        self.check_effects()
+    }
+
+    /// Whether the parts can work in these surroundings.
+    pub fn check_at(&self, at: &Surroundings<'_>) -> Result<(), ParameterError> {
+        self.queue.0.check_at(at)?;
+        self.doubt.0.check_at(at)
+    }
+
+    fn check_hint(&self) -> Result<(), ParameterError> {
+        let Hint { fallback, fallback_max, at_least, at_most, .. } = self.hint;
+        if fallback > fallback_max {
+            let message = format!(
+                "{fallback} is longer than `fallback_max`, {fallback_max}, so no guess is ever so long; raise `fallback_max`"
+            );
+            return Err(ParameterError { key: "hint.fallback", message });
+        }
+        match at_most {
+            Some(at_most) if at_least > at_most => {
+                let message = format!(
+                    "{at_least} is longer than `at_most`, {at_most}, and no wait can be both; lower it or raise `at_most`"
+                );
+                Err(ParameterError { key: "hint.at_least", message })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Contradictory compositions.
@@ -212,11 +240,35 @@ impl Sender {
         Ok(())
     }
 
+    /// Parts that would do nothing where they stand.
+    fn check_effects(&self) -> Result<(), ParameterError> {
+        let wrong = |key, message: String| Err(ParameterError { key, message });
+        let Some(queue) = self.queue.0.keep() else { return Ok(()) };
+        let jitter = self.pause.0.jitter();
+        let is_asked_by_each = queue == Keep::Process && self.pause.0.is_shared();
+        if !jitter.is_zero() && !is_asked_by_each {
+            let message = format!(
+                "{jitter} does nothing with this queue, whose workers wake one by one; leave it out, or use `queue = \"none\"`"
+            );
+            return wrong("pause.jitter", message);
+        }
+        let is_beside = self.limiter.0.beside_queue(Some(queue)).is_some();
+        if is_beside && queue == Keep::Store && self.limiter.0.sends_when_unreachable() {
+            let message = "\"send\" does nothing where the queue is in the store too: without it there is nothing to send; leave it out, or keep the queue in the process";
+            return wrong("limiter.when_unreachable", message.to_owned());
+        }
+        if matches!(self.retry.0, Retry::Release(_)) && !is_beside && self.limiter.0.keep().is_some() {
+            let message = "\"release\" burns no attempts by waiting for a limiter that is not beside the queue; use a token bucket with the `keep` of the queue, or `retry = \"postpone\"`";
+            return wrong("retry", message.to_owned());
+        }
+        Ok(())
+    }
+
     /// The names of the calls that it makes: what a kill point can be set after.
     pub fn calls(&self) -> CallNames {
         let mut calls = vec!["send"];
         calls.extend(self.limiter.0.calls(self.queue.0.keep()));
-        calls.extend(self.pause.0.calls(self.queue.0.is_none()));
+        calls.extend(self.pause.0.calls(self.queue.0.keep()));
         calls.extend(self.queue.0.calls());
         calls
     }

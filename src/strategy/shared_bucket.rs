@@ -18,7 +18,7 @@ impl Composition for SharedBucket {
 
     fn parts() -> Sender {
         let limiter = TokenBucketLimiter { rate: Rate::per_second(29), ..TokenBucketLimiter::default() };
-        let doubt = RetryDoubt { attempts: u8::MAX, pause: Duration::ZERO, ..RetryDoubt::default() };
+        let doubt = RetryDoubt { pause: Duration::ZERO, ..RetryDoubt::default() };
         Sender {
             limiter: Named(Limiter::TokenBucket(limiter)),
             queue: Named(Queue::Fifo(Fifo::default())),

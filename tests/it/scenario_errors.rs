@@ -61,6 +61,14 @@ fn told_about(name: &str, text: &str) -> String {
     told
 }
 
+/// The scenario is right.
+fn loads(text: &str) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("x.toml");
+    std::fs::write(&file, text).expect("written");
+    Scenario::load(&file, &registry()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+}
+
 /// [`VALID`] with `old` replaced by `new`.
 fn with(old: &str, new: &str) -> String {
     assert!(VALID.contains(old), "{old} is not in the scenario");
@@ -203,6 +211,19 @@ round_trip_p99 = "1ms""#), @r#"
     x.toml:15: `round_trip_p99` in [store]: 1ms is less than `round_trip`, 2ms
     round_trip_p99 = "1ms"
                      ^^^^^
+    "#);
+    assert_snapshot!(and(r#"[store]
+round_trip = "20ms"
+timeout = "20ms""#), @r#"
+    x.toml:15: `timeout` in [store]: 20ms is not longer than `round_trip`, 20ms, so every call would time out; raise it
+    timeout = "20ms"
+              ^^^^^^
+    "#);
+    assert_snapshot!(and(r#"[store]
+round_trip = "2s""#), @r#"
+    x.toml:13: `timeout` in [store]: 1s is not longer than `round_trip`, 2s, so every call would time out; raise it
+    [store]
+    ^^^^^^^
     "#);
     assert_snapshot!(and(r#"[store]
 timeout = "0s""#), @r#"
@@ -512,6 +533,11 @@ fn timelines_that_cannot_come_to_pass() {
     timeline = [{ at = "10min", kill = 1 }, { at = "15min", leave = 3 }]
                                                                     ^
     "#);
+    assert_snapshot!(timeline(r#"{ at = "10min", leave = 3 }, { at = "15min", leave = 1 }"#), @r#"
+    x.toml:13: `leave` in [[design.timeline]]: 1 process cannot leave at 15min: none runs then
+    timeline = [{ at = "10min", leave = 3 }, { at = "15min", leave = 1 }]
+                                                                     ^
+    "#);
     assert_snapshot!(timeline(r#"{ at = "6min", restart = 0 }, { at = "5min", kill = 0, restart_after = "2min" }"#), @r#"
     x.toml:13: `restart_after` in [[design.timeline]]: process 0 is restarted before it comes back at 7min; leave out this or `restart`
     timeline = [{ at = "6min", restart = 0 }, { at = "5min", kill = 0, restart_after = "2min" }]
@@ -525,6 +551,12 @@ fn timelines_that_cannot_come_to_pass() {
     assert_snapshot!(timeline(r#"{ every = "100ms", kill = [0, 1, 2], restart_after = "20ms" }"#), @r#"
     x.toml:13: `every` in [[design.timeline]]: 100ms leads to some 105000 deaths in a run; at most 100000 are possible, so make it longer
     timeline = [{ every = "100ms", kill = [0, 1, 2], restart_after = "20ms" }]
+                          ^^^^^^^
+    "#);
+    assert_snapshot!(and(r#"workers = 2000
+timeline = [{ every = "500ms", kill = 0, restart_after = "20ms" }]"#), @r#"
+    x.toml:14: `every` in [[design.timeline]]: 500ms lets some 16152000 workers start anew in a run, 2000 after each death; at most 10000000 are possible, so make it longer or have fewer `workers`
+    timeline = [{ every = "500ms", kill = 0, restart_after = "20ms" }]
                           ^^^^^^^
     "#);
     assert_snapshot!(and(r#"start = "10min"
@@ -822,15 +854,154 @@ fn strategy_parameters_that_cannot_work() {
                                                                                      ^
     "#);
     assert_snapshot!(design(r#"{ kind = "process-bucket", doubt = { kind = "retry", attempts = 0 } }"#), @r#"
-    x.toml:12: `doubt.attempts` of strategy `process-bucket`: is 0; it must be at least 1
+    x.toml:12: `doubt.attempts` of strategy `process-bucket`: 0 is not from 1 to 255, and more is not counted of a message; leave it out, and there is no end
     strategy = { kind = "process-bucket", doubt = { kind = "retry", attempts = 0 } }
                                                                                ^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "window-counter", window = "400d" } }"#), @r#"
+    x.toml:12: `limiter.window` of strategy `bare`: 400d is longer than a window can be; at most 366d
+    strategy = { kind = "bare", limiter = { kind = "window-counter", window = "400d" } }
+                                                                              ^^^^^^
     "#);
     assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "window-counter", window = "0s" } }"#), @r#"
     x.toml:12: `limiter.window` of strategy `bare`: 0s is no window; at least 1ms
     strategy = { kind = "bare", limiter = { kind = "window-counter", window = "0s" } }
                                                                               ^^^^
     "#);
+}
+
+/// More than is counted would never be reached.
+#[test]
+fn numbers_that_are_not_counted() {
+    let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
+    assert_snapshot!(design(r#"{ kind = "scheduler", retry = { kind = "postpone", most = 255 } }"#), @r#"
+    x.toml:12: `retry.most` of strategy `scheduler`: 255 is not from 1 to 254, and more is not counted of a message; leave it out, and there is no end
+    strategy = { kind = "scheduler", retry = { kind = "postpone", most = 255 } }
+                                                                         ^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", retry = { kind = "postpone", most = 300 } }"#), @r#"
+    x.toml:12: `most` in [design.strategy.retry]: 300 is not from 1 to 254, and more is not counted of a message; leave it out, and there is no end
+    strategy = { kind = "scheduler", retry = { kind = "postpone", most = 300 } }
+                                                                         ^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", doubt = { kind = "retry", attempts = -1 } }"#), @r#"
+    x.toml:12: `attempts` in [design.strategy.doubt]: -1 is not from 1 to 255, and more is not counted of a message; leave it out, and there is no end
+    strategy = { kind = "scheduler", doubt = { kind = "retry", attempts = -1 } }
+                                                                          ^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "shared-bucket", retry = { kind = "release", attempts = 0 } }"#), @r#"
+    x.toml:12: `retry.attempts` of strategy `shared-bucket`: 0 is not from 1 to 255, and more is not counted of a message
+    strategy = { kind = "shared-bucket", retry = { kind = "release", attempts = 0 } }
+                                                                                ^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "shared-bucket", retry = { kind = "release", attempts = 256 } }"#), @r#"
+    x.toml:12: `attempts` in [design.strategy.retry]: 256 is not from 1 to 255, and more is not counted of a message
+    strategy = { kind = "shared-bucket", retry = { kind = "release", attempts = 256 } }
+                                                                                ^^^
+    "#);
+}
+
+/// Classes are the scenario's, and calls take as long as they may.
+#[test]
+fn parameters_that_do_not_fit_the_scenario() {
+    let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
+    assert_snapshot!(design(r#"{ kind = "scheduler", doubt = { kind = "retry", at_most_once = ["replay"] } }"#), @r#"
+    x.toml:12: `doubt.at_most_once` of strategy `scheduler`: unknown class `replay`; did you mean `reply`?
+    strategy = { kind = "scheduler", doubt = { kind = "retry", at_most_once = ["replay"] } }
+                                                                              ^^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", queue = { kind = "lanes", priority = ["reply", "notification"] } }"#), @r#"
+    x.toml:12: `queue.priority` of strategy `scheduler`: unknown class `notification`; there is only `reply`
+    strategy = { kind = "scheduler", queue = { kind = "lanes", priority = ["reply", "notification"] } }
+                                                                          ^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "shared-bucket", queue = { kind = "fifo", lease = "30s" } }"#), @r#"
+    x.toml:12: `queue.lease` of strategy `shared-bucket`: 30s is not longer than a call may take (`timeout` in [wire], 30s), so messages would be in doubt that are still on the wire; make it longer
+    strategy = { kind = "shared-bucket", queue = { kind = "fifo", lease = "30s" } }
+                                                                          ^^^^^
+    "#);
+    assert_snapshot!(with("strategy = \"plain-loop\"", "strategy = \"scheduler\"\n[wire]\ntimeout = \"2min\""), @r#"
+    x.toml:12: `queue.lease` of strategy `scheduler`: 1min is not longer than a call may take (`timeout` in [wire], 2min), so messages would be in doubt that are still on the wire; make it longer
+    strategy = "scheduler"
+               ^^^^^^^^^^^
+    "#);
+}
+
+/// What a composition says and nothing comes of.
+#[test]
+fn parts_without_effect() {
+    let design = |strategy: &str| with("strategy = \"plain-loop\"", &format!("strategy = {strategy}"));
+    assert_snapshot!(design(r#"{ kind = "scheduler", pause = { kind = "store", jitter = "5s" } }"#), @r#"
+    x.toml:12: `pause.jitter` of strategy `scheduler`: 5s does nothing with this queue, whose workers wake one by one; leave it out, or use `queue = "none"`
+    strategy = { kind = "scheduler", pause = { kind = "store", jitter = "5s" } }
+                                                                        ^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", limiter = { kind = "token-bucket", when_unreachable = "send" } }"#), @r#"
+    x.toml:12: `limiter.when_unreachable` of strategy `scheduler`: "send" does nothing where the queue is in the store too: without it there is nothing to send; leave it out, or keep the queue in the process
+    strategy = { kind = "scheduler", limiter = { kind = "token-bucket", when_unreachable = "send" } }
+                                                                                           ^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "token-bucket", keep = "process", when_unreachable = "send" } }"#), @r#"
+    x.toml:12: `limiter.when_unreachable` of strategy `bare`: "send" does nothing for a bucket in a process, which can always be reached; leave it out
+    strategy = { kind = "bare", limiter = { kind = "token-bucket", keep = "process", when_unreachable = "send" } }
+                                                                                                        ^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "backoff", hint = { at_least = "2min", at_most = "1min" } }"#), @r#"
+    x.toml:12: `hint.at_least` of strategy `backoff`: 2min is longer than `at_most`, 1min, and no wait can be both; lower it or raise `at_most`
+    strategy = { kind = "backoff", hint = { at_least = "2min", at_most = "1min" } }
+                                                       ^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "backoff", hint = { fallback = "2min" } }"#), @r#"
+    x.toml:12: `hint.fallback` of strategy `backoff`: 2min is longer than `fallback_max`, 1min, so no guess is ever so long; raise `fallback_max`
+    strategy = { kind = "backoff", hint = { fallback = "2min" } }
+                                                       ^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", limiter = "window-counter", retry = "release" }"#), @r#"
+    x.toml:12: `retry` of strategy `scheduler`: "release" burns no attempts by waiting for a limiter that is not beside the queue; use a token bucket with the `keep` of the queue, or `retry = "postpone"`
+    strategy = { kind = "scheduler", limiter = "window-counter", retry = "release" }
+                                                                         ^^^^^^^^^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", limiter = { kind = "token-bucket", keep = "process" }, retry = { kind = "release", delay = "5s" } }"#), @r#"
+    x.toml:12: `retry` of strategy `scheduler`: "release" burns no attempts by waiting for a limiter that is not beside the queue; use a token bucket with the `keep` of the queue, or `retry = "postpone"`
+    strategy = { kind = "scheduler", limiter = { kind = "token-bucket", keep = "process" }, retry = { kind = "release", delay = "5s" } }
+                                                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+}
+
+/// Jitter where it works, classes that a scenario lacks where nobody asked for them, waits of one length.
+#[test]
+fn compositions_that_only_look_wrong() {
+    for strategy in [
+        r#"{ kind = "bare", pause = { kind = "store", jitter = "5s" }, queue = { kind = "fifo", keep = "process", lease = "1s" } }"#,
+        r#"{ kind = "scheduler", queue = { kind = "lanes", priority = ["reply", "notification", "broadcast"] } }"#,
+        r#"{ kind = "bare", queue = { kind = "fifo", keep = "process" }, limiter = { kind = "token-bucket", when_unreachable = "send" } }"#,
+        r#"{ kind = "bare", queue = "fifo", retry = "release" }"#,
+        r#"{ kind = "backoff", hint = { at_least = "1min", at_most = "1min", fallback = "1min" } }"#,
+        r#"{ kind = "scheduler", retry = { kind = "postpone", most = 254 }, doubt = { kind = "retry", attempts = 255 } }"#,
+    ] {
+        loads(&VALID.replace("\"plain-loop\"", strategy));
+    }
+}
+
+/// Every call that a composition makes is one that a process can die after.
+#[test]
+fn calls_to_the_store_can_be_named() {
+    let dies_after = |strategy: &str, calls: &[&str]| {
+        let entries = calls.iter().map(|call| format!("{{ after = \"{call}\", kill = 0 }}"));
+        let timeline = entries.collect::<Vec<_>>().join(", ");
+        loads(&VALID.replace("\"plain-loop\"", &format!("{strategy}\ntimeline = [{timeline}]")));
+    };
+    dies_after(
+        r#"{ kind = "bare", limiter = { kind = "token-bucket", ramp = {} }, pause = "store", retry = "wait" }"#,
+        &["take", "slow", "paused", "refuse"],
+    );
+    dies_after(
+        r#"{ kind = "bare", queue = { kind = "fifo", keep = "process" }, pause = "store", retry = "requeue" }"#,
+        &["paused", "refuse"],
+    );
+    let with_queue =
+        r#"{ kind = "scheduler", pause = "process", limiter = { kind = "token-bucket", ramp = {} } }"#;
+    dies_after(with_queue, &["exchange", "finish"]);
 }
 
 #[test]
@@ -859,17 +1030,27 @@ fn parts_that_do_not_exist() {
     assert_snapshot!(design(r#"{ kind = "bare", limiter = { kind = "none", rate = "5/s" } }"#), @r#"
     x.toml:12: unknown key `rate` in [design.strategy.limiter]; there is only `kind`
     strategy = { kind = "bare", limiter = { kind = "none", rate = "5/s" } }
-                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+                                                           ^^^^
     "#);
     assert_snapshot!(design(r#"{ kind = "bare", retry = { kind = "backoff", atempts = 3 } }"#), @r#"
     x.toml:12: unknown key `atempts` in [design.strategy.retry]; did you mean `attempts`?
     strategy = { kind = "bare", retry = { kind = "backoff", atempts = 3 } }
-                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+                                                            ^^^^^^^
     "#);
     assert_snapshot!(design(r#"{ kind = "bare", pause = { kind = "store", jitter = 5 } }"#), @r#"
-    x.toml:12: [design.strategy.pause]: `5` has no unit; write `5s` for seconds, `5ms` for milliseconds
+    x.toml:12: `jitter` in [design.strategy.pause]: `5` has no unit; write `5s` for seconds, `5ms` for milliseconds
     strategy = { kind = "bare", pause = { kind = "store", jitter = 5 } }
-                                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+                                                                   ^
+    "#);
+    assert_snapshot!(design(r#"{ kind = "scheduler", queue = { kind = "lanes", mark = "before", pace = { chat_rate = 5 } } }"#), @r#"
+    x.toml:12: `chat_rate` in [design.strategy.queue.pace]: `5` has no unit; write `5/s` or `5/min`
+    strategy = { kind = "scheduler", queue = { kind = "lanes", mark = "before", pace = { chat_rate = 5 } } }
+                                                                                                     ^
+    "#);
+    assert_snapshot!(with("strategy = \"plain-loop\"", "[design.strategy]\nkind = \"scheduler\"\n[design.strategy.retry]\nkind = \"postpone\"\nmost = \"two\""), @r#"
+    x.toml:16: `most` in [design.strategy.retry]: invalid type: string "two", expected i64
+    most = "two"
+           ^^^^^
     "#);
     assert_snapshot!(design(r#"{ kind = "bare", pause = true }"#), @r#"
     x.toml:12: `pause` in [design.strategy]: invalid type: boolean `true`, expected a name, or a table with its `kind`

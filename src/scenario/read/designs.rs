@@ -6,14 +6,14 @@ use fake_telegram::time::Time;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::timeline::{Frame, Lives};
+use super::timeline::{Frame, Lives, Toll};
 use super::{Reader, Result, deepest, index_of};
 use crate::gate::RESERVED;
 use crate::names::hint;
-use crate::scenario::document::Table;
+use crate::scenario::document::{Table, culprit};
 use crate::scenario::settings::{GroupSettings, WORKERS_MAX};
 use crate::scenario::{Design, Group, Scenario};
-use crate::strategy::Configured;
+use crate::strategy::{Configured, Surroundings};
 
 /// An earlier group that keeps something else in the store under the same name, and that name: whoever came first would
 /// decide for both.
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
         let written = design.clone();
         let (groups, strategy) = (design.take("group"), design.take("strategy"));
         let settings: GroupSettings = self.document.read(design, &["strategy", "group"])?;
-        let mut deaths = 0;
+        let mut toll = Toll::default();
         let groups = match (groups, strategy) {
             (None, None) => {
                 return self.wrong(written.span, "[[design]] lacks `strategy` (or tables [[design.group]])");
@@ -91,10 +91,10 @@ impl<'a> Reader<'a> {
             }
             (None, Some(strategy)) => {
                 let settings = GroupSettings { name: None, ..settings.clone() };
-                vec![self.group(strategy, &settings, defaults, &written, &mut deaths, scenario)?]
+                vec![self.group(strategy, &settings, defaults, &written, &mut toll, scenario)?]
             }
             (Some(groups), None) => {
-                self.groups(groups, &settings, defaults, &written, &mut deaths, scenario)?
+                self.groups(groups, &settings, defaults, &written, &mut toll, scenario)?
             }
         };
         let (groups, tables): (Vec<Group>, Vec<toml::Table>) = groups.into_iter().unzip();
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         design: &GroupSettings,
         defaults: Defaults,
         written: &Table<'_>,
-        deaths: &mut u64,
+        toll: &mut Toll,
         scenario: &mut Scenario,
     ) -> Result<Vec<(Group, toml::Table)>> {
         let misplaced = [
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
                 return self.wrong(written.span, "[[design.group]] lacks `strategy`");
             };
             let settings = self.document.read(table, &["strategy"])?;
-            let (group, table) = self.group(strategy, &settings, defaults, &written, deaths, scenario)?;
+            let (group, table) = self.group(strategy, &settings, defaults, &written, toll, scenario)?;
             if built.iter().any(|(other, _)| other.name == group.name) {
                 let message =
                     format!("there are two groups `{}`; give one of them another `name`", group.name);
@@ -169,17 +169,19 @@ impl<'a> Reader<'a> {
         Ok(built)
     }
 
-    /// A group, and its table with everything filled in. `deaths` are those by chance that the design expects.
+    /// A group, and its table with everything filled in. `toll` is what the deaths by chance of the
+    /// design cost.
     fn group(
         &self,
         strategy: Spanned<DeValue<'a>>,
         settings: &GroupSettings,
         defaults: Defaults,
         written: &Table<'_>,
-        deaths: &mut u64,
+        toll: &mut Toll,
         scenario: &mut Scenario,
     ) -> Result<(Group, toml::Table)> {
-        let strategy = self.strategy(strategy)?;
+        let at = Surroundings { classes: &scenario.classes, call_timeout: scenario.wire.timeout };
+        let strategy = self.strategy(strategy, &at)?;
         let processes = settings.processes.unwrap_or(defaults.processes);
         let workers = settings.workers.unwrap_or(defaults.workers);
         let name = settings.name.clone().unwrap_or_else(|| strategy.kind().to_owned());
@@ -193,9 +195,9 @@ impl<'a> Reader<'a> {
             workloads.iter().map(|index| scenario.workloads[*index].name.as_str()).collect();
         let (start, horizon) = (settings.start.unwrap_or_default(), scenario.horizon());
         let [start, horizon] = [start, horizon].map(|distance| Time::ZERO + distance);
-        let frame = Frame { strategy: &*strategy, processes, start, horizon };
+        let frame = Frame { strategy: &*strategy, processes, workers, start, horizon };
         let Lives { processes: all, timeline, skew, normal: lives } =
-            self.lives(settings, &frame, written, deaths)?;
+            self.lives(settings, &frame, written, toll)?;
         let mut parameters = toml::Table::new();
         parameters.insert("kind".to_owned(), strategy.kind().into());
         parameters.extend(strategy.parameters());
@@ -237,7 +239,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A strategy: its kind, or a table with the kind and its parameters.
-    fn strategy(&self, strategy: Spanned<DeValue<'a>>) -> Result<Arc<dyn Configured>> {
+    fn strategy(&self, strategy: Spanned<DeValue<'a>>, at: &Surroundings<'_>) -> Result<Arc<dyn Configured>> {
         let span = strategy.span();
         let (kind, parameters) = match strategy.into_inner() {
             kind @ DeValue::String(_) => {
@@ -262,9 +264,12 @@ impl<'a> Reader<'a> {
         let known =
             self.registry.strategy(name).or_else(|error| self.wrong(kind.span(), error.to_string()))?;
         let written = parameters.clone();
-        let strategy = (known.read)(parameters.into_deserializer())
-            .map_err(|error| self.document.explain(&error, &["kind"]))?;
-        match strategy.check() {
+        let read = |parameters: Table<'a>| (known.read)(parameters.into_deserializer());
+        let strategy = read(parameters).map_err(|error| {
+            let span = culprit(&written, &error, read);
+            self.document.explain_at(&error, span, &["kind"])
+        })?;
+        match strategy.check(at) {
             Ok(()) => Ok(strategy.into()),
             Err(error) => {
                 let message = format!("`{}` of strategy `{name}`: {}", error.key, error.message);

@@ -23,11 +23,24 @@ use crate::world::{KillPoint, Kills};
 /// More deaths by chance than this in one run are a slip of the keyboard.
 const DEATHS_MAX: u64 = 100_000;
 
+/// More tasks than this, started by those who come back in one run, are a slip of the keyboard.
+const STARTS_MAX: u64 = 10_000_000;
+
+/// What deaths by chance are to be expected in a run of a design, and what they cost.
+#[derive(Debug, Default)]
+pub(super) struct Toll {
+    deaths: u64,
+    /// Workers that start anew.
+    starts: u64,
+}
+
 /// What is known of a group when its timeline is read.
 pub(super) struct Frame<'a> {
     pub(super) strategy: &'a dyn Configured,
     /// How many processes it has without its timeline.
     pub(super) processes: u32,
+    /// Workers in each.
+    pub(super) workers: u32,
     /// When these start.
     pub(super) start: Time,
     /// The end of the run.
@@ -53,13 +66,13 @@ pub(super) struct Lives {
 }
 
 impl Reader<'_> {
-    /// Reads `start`, `skew` and `timeline`. `deaths` counts the deaths by chance that the design's groups expect.
+    /// Reads `start`, `skew` and `timeline`. `toll` adds up over the design's groups.
     pub(super) fn lives(
         &self,
         settings: &GroupSettings,
         frame: &Frame<'_>,
         written: &Table<'_>,
-        deaths: &mut u64,
+        toll: &mut Toll,
     ) -> Result<Lives> {
         let wrong = |span: Range<usize>, key: Option<&str>, message: String| {
             let table = self.document.header(span.start);
@@ -74,7 +87,7 @@ impl Reader<'_> {
             return Err(wrong(written.at("start"), Some("start"), message));
         }
         let mut entries = settings.timeline.clone().unwrap_or_default();
-        let (processes, timeline) = resolve(&entries, frame, deaths)
+        let (processes, timeline) = resolve(&entries, frame, toll)
             .map_err(|error| wrong(place(written, error.entry, error.key), error.key, error.message))?;
         for entry in entries.iter_mut().filter(|entry| entry.after.is_some()) {
             entry.count.get_or_insert(ONCE);
@@ -100,7 +113,7 @@ struct Wrong {
 }
 
 /// All processes that ever are, and what happens to them.
-fn resolve(entries: &[Entry], frame: &Frame<'_>, deaths: &mut u64) -> Result<(u32, Timeline), Wrong> {
+fn resolve(entries: &[Entry], frame: &Frame<'_>, toll: &mut Toll) -> Result<(u32, Timeline), Wrong> {
     let mut acts = vec![(frame.start, 0, Act::Begin)];
     let (mut kill_points, mut kills) = (Vec::new(), Vec::new());
     for (index, entry) in entries.iter().enumerate() {
@@ -134,14 +147,11 @@ fn resolve(entries: &[Entry], frame: &Frame<'_>, deaths: &mut u64) -> Result<(u3
     }
     for (entry, kills) in &kills {
         let life = frame.horizon - born[kills.process as usize];
-        *deaths = deaths.saturating_add(expected_deaths(life, kills));
-        if *deaths > DEATHS_MAX {
-            let message = format!(
-                "{} leads to some {deaths} deaths in a run; at most {DEATHS_MAX} are possible, so make it longer",
-                kills.every
-            );
-            return Err(Wrong { entry: *entry, key: Some("every"), message });
-        }
+        toll.add(life, kills, frame.workers).map_err(|message| Wrong {
+            entry: *entry,
+            key: Some("every"),
+            message,
+        })?;
     }
     let timeline = Timeline {
         steps: course.steps,
@@ -151,11 +161,32 @@ fn resolve(entries: &[Entry], frame: &Frame<'_>, deaths: &mut u64) -> Result<(u3
     Ok((born.len() as u32, timeline))
 }
 
-/// How often a process is expected to die by chance in so long a life.
-fn expected_deaths(life: Duration, kills: &Kills) -> u64 {
-    match kills.restart_after {
-        Some(pause) => life / kills.every.saturating_add(pause),
-        None => 1,
+impl Toll {
+    /// Adds what is to be expected in so long a life of a process with so many workers; what is wrong if that is too
+    /// much.
+    fn add(&mut self, life: Duration, kills: &Kills, workers: u32) -> Result<(), String> {
+        let every = kills.every;
+        let (deaths, starts) = match kills.restart_after {
+            Some(pause) => {
+                let deaths = life / every.saturating_add(pause);
+                (deaths, deaths.saturating_mul(workers.into()))
+            }
+            None => (1, 0),
+        };
+        self.deaths = self.deaths.saturating_add(deaths);
+        self.starts = self.starts.saturating_add(starts);
+        let Self { deaths, starts } = *self;
+        if deaths > DEATHS_MAX {
+            return Err(format!(
+                "{every} leads to some {deaths} deaths in a run; at most {DEATHS_MAX} are possible, so make it longer"
+            ));
+        }
+        if starts > STARTS_MAX {
+            return Err(format!(
+                "{every} lets some {starts} workers start anew in a run, {workers} after each death; at most {STARTS_MAX} are possible, so make it longer or have fewer `workers`"
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) async fn run(sender: Sender, env: Env) {
 impl Worker<'_> {
     async fn deliver(&self, message: &Message) {
         let (sender, env) = (self.sender, self.env);
-        let (mut refusals, mut tries) = (0, 0);
+        let (mut refusals, mut tries) = (0, 0_u8);
         loop {
             if self.is_known(message) {
                 return env.reuse(message);
@@ -116,7 +116,7 @@ impl Worker<'_> {
                         Some(pause) => env.sleep(pause).await,
                         None => return env.settle(message, Belief::Unknown),
                     }
-                    tries += 1;
+                    tries = tries.saturating_add(1);
                 }
             }
         }

@@ -5,8 +5,9 @@ use fake_telegram::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::count::{self, CALLS_MAX};
 use crate::strategy::composition::NoParameters;
-use crate::strategy::{ParameterError, at_least_one};
+use crate::strategy::{ParameterError, Surroundings};
 
 /// What becomes of a message of which nobody knows whether it arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,8 +25,11 @@ pub enum Doubt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetryDoubt {
-    /// Calls that left doubt, the first included, before the message is settled as unknown.
-    pub attempts: u8,
+    /// Calls that left doubt, the first included, before the message is settled as unknown; at most 255, without end
+    /// if absent.
+    #[serde(deserialize_with = "count::read_some::<CALLS_MAX, _>", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub attempts: Option<u8>,
     /// The wait before the next.
     pub pause: Duration,
     /// Classes that are never sent again: for them a loss is better than a duplicate.
@@ -36,7 +40,12 @@ pub struct RetryDoubt {
 
 impl Default for RetryDoubt {
     fn default() -> Self {
-        Self { attempts: 3, pause: Duration::from_secs(1), at_most_once: Vec::new(), idempotency_key: false }
+        Self {
+            attempts: None,
+            pause: Duration::from_secs(1),
+            at_most_once: Vec::new(),
+            idempotency_key: false,
+        }
     }
 }
 
@@ -62,8 +71,8 @@ impl Doubt {
     /// call; `None` if it is not sent again.
     pub(super) fn again(&self, at_most_once: bool, tries: u8) -> Option<Duration> {
         match self {
-            Self::Retry(retry) if !at_most_once && tries.saturating_add(1) < retry.attempts => {
-                Some(retry.pause)
+            Self::Retry(RetryDoubt { attempts, pause, .. }) if !at_most_once => {
+                attempts.is_none_or(|attempts| tries.saturating_add(1) < attempts).then_some(*pause)
             }
             _ => None,
         }
@@ -80,7 +89,15 @@ impl Doubt {
 
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         match self {
-            Self::Retry(retry) => at_least_one("doubt.attempts", retry.attempts.into()),
+            Self::Retry(retry) => count::check_some("doubt.attempts", retry.attempts, CALLS_MAX),
+            Self::Never(_) | Self::AsRefused(_) => Ok(()),
+        }
+    }
+
+    /// Whether it can work with these classes.
+    pub(super) fn check_at(&self, at: &Surroundings<'_>) -> Result<(), ParameterError> {
+        match self {
+            Self::Retry(retry) => at.check_classes("doubt.at_most_once", &retry.at_most_once),
             Self::Never(_) | Self::AsRefused(_) => Ok(()),
         }
     }
@@ -92,10 +109,12 @@ mod tests {
 
     #[test]
     fn a_message_is_tried_as_often_as_it_says_and_some_classes_once() {
-        let doubt =
-            Doubt::Retry(RetryDoubt { at_most_once: vec!["bill".to_owned()], ..RetryDoubt::default() });
-        let again = |once| [0, 1, 2, 255].map(|tries| doubt.again(once, tries).is_some());
-        assert_eq!((again(false), again(true)), ([true, true, false, false], [false; 4]));
+        let bills_once = RetryDoubt { at_most_once: vec!["bill".to_owned()], ..RetryDoubt::default() };
+        let doubt = Doubt::Retry(RetryDoubt { attempts: Some(3), ..bills_once.clone() });
+        let again = |doubt: &Doubt, once| [0, 1, 2, 255].map(|tries| doubt.again(once, tries).is_some());
+        assert_eq!((again(&doubt, false), again(&doubt, true)), ([true, true, false, false], [false; 4]));
+        let without_end = Doubt::Retry(bills_once);
+        assert_eq!((again(&without_end, false), again(&without_end, true)), ([true; 4], [false; 4]));
         assert_eq!(doubt.at_most_once(&["reply".to_owned(), "bill".to_owned()]), [false, true]);
         assert_eq!(Doubt::never().again(false, 0), None);
     }

@@ -83,7 +83,7 @@ pub struct RampSettings {
 pub struct WindowCounter {
     /// How many in each window.
     pub limit: u32,
-    /// How long a window is.
+    /// How long a window is, from 1 ms to 366 days.
     pub window: Duration,
     /// What the counter's key is made of.
     pub keyed_by: KeyedBy,
@@ -165,6 +165,12 @@ impl TokenBucketLimiter {
                 "a bucket in a process has no other clock than its own; leave it out",
             );
         }
+        if self.when_unreachable == Unreachable::Send && self.keep == Keep::Process {
+            return wrong(
+                "limiter.when_unreachable",
+                "\"send\" does nothing for a bucket in a process, which can always be reached; leave it out",
+            );
+        }
         if self.clock == Some(Clock::Callers) && self.ramp.is_some() {
             return wrong("limiter.ramp", "a ramp needs one clock; use `clock = \"store\"`");
         }
@@ -188,11 +194,14 @@ impl Limiter {
             Self::TokenBucket(limiter) => limiter.check(),
             Self::WindowCounter(counter) => {
                 at_least_one("limiter.limit", counter.limit)?;
-                if counter.window < Duration::from_millis(1) {
-                    let message = format!("{} is no window; at least 1ms", counter.window);
-                    return Err(ParameterError { key: "limiter.window", message });
-                }
-                Ok(())
+                let message = match counter.window {
+                    window if window < WINDOW_MIN => format!("{window} is no window; at least {WINDOW_MIN}"),
+                    window if window > WINDOW_MAX => {
+                        format!("{window} is longer than a window can be; at most {WINDOW_MAX}")
+                    }
+                    _ => return Ok(()),
+                };
+                Err(ParameterError { key: "limiter.window", message })
             }
         }
     }
@@ -219,12 +228,24 @@ impl Limiter {
         }
     }
 
+    /// Whether somebody who cannot reach it sends all the same.
+    pub(super) const fn sends_when_unreachable(&self) -> bool {
+        match self {
+            Self::None(_) => false,
+            Self::TokenBucket(TokenBucketLimiter { when_unreachable, .. })
+            | Self::WindowCounter(WindowCounter { when_unreachable, .. }) => {
+                matches!(when_unreachable, Unreachable::Send)
+            }
+        }
+    }
+
     pub(super) fn calls(&self, queue: Option<Keep>) -> Vec<&'static str> {
         match self {
             Self::None(_) => Vec::new(),
             Self::TokenBucket(limiter) if queue == Some(limiter.keep) || limiter.keep == Keep::Process => {
                 Vec::new()
             }
+            Self::TokenBucket(limiter) if limiter.ramp.is_some() => vec!["take", "slow"],
             Self::TokenBucket(_) => vec!["take"],
             Self::WindowCounter(counter) => match counter.form {
                 WindowForm::IncrExpire => vec!["incr", "expire"],
@@ -357,6 +378,12 @@ fn integer(reply: Reply) -> i64 {
         other => panic!("INCR of a counter answers with a number, not {other:?}"),
     }
 }
+
+/// Shorter ones count nothing: two calls to the store take longer.
+const WINDOW_MIN: Duration = Duration::from_millis(1);
+
+/// A year, a leap year too. Longer ones are a slip of the keyboard.
+const WINDOW_MAX: Duration = Duration::from_hours(366 * 24);
 
 /// How long a sender waits that cannot reach the store, before it tries again.
 pub(super) const STORE_PAUSE: Duration = Duration::from_secs(1);

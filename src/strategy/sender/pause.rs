@@ -32,7 +32,8 @@ pub enum Pause {
 pub struct SharedPause {
     /// Which of their calls.
     pub key: PauseKey,
-    /// Each worker that a pause has stopped waits up to this long after its end, at random (S4). It only adds.
+    /// Each worker that a pause has stopped waits up to this long after its end, at random (S4). It only adds. With
+    /// a queue workers wake one by one and there is none, but for a pause in the store with a queue in the process.
     pub jitter: Duration,
 }
 
@@ -49,10 +50,19 @@ impl Pause {
         matches!(self, Self::Store(_))
     }
 
-    pub(super) fn calls(&self, asks_itself: bool) -> Vec<&'static str> {
+    /// How long workers wait at most after its end.
+    pub(super) const fn jitter(&self) -> Duration {
         match self {
-            Self::Store(_) if asks_itself => vec!["paused", "refuse"],
-            Self::None(_) | Self::Process(_) | Self::Store(_) => Vec::new(),
+            Self::None(_) => Duration::ZERO,
+            Self::Process(pause) | Self::Store(pause) => pause.jitter,
+        }
+    }
+
+    /// With a queue in the store its scripts ask and tell the pause on the way.
+    pub(super) fn calls(&self, queue: Option<Keep>) -> &'static [&'static str] {
+        match self {
+            Self::Store(_) if queue != Some(Keep::Store) => &["paused", "refuse"],
+            Self::None(_) | Self::Process(_) | Self::Store(_) => &[],
         }
     }
 
@@ -138,7 +148,7 @@ impl Brake {
                 return waited;
             }
             waited = true;
-            env.sleep(wait + dice.up_to(self.settings.jitter)).await;
+            env.sleep(wait.saturating_add(dice.up_to(self.settings.jitter))).await;
         }
     }
 

@@ -10,7 +10,7 @@ use crate::limiter::lanes::RANKS;
 use crate::limiter::offer::Pace;
 use crate::limiter::{fifo, lanes, queue};
 use crate::strategy::composition::NoParameters;
-use crate::strategy::{ParameterError, bucket};
+use crate::strategy::{ParameterError, Surroundings, bucket};
 
 /// Where messages wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,8 @@ pub struct Fifo {
     pub keep: Keep,
     /// When a message leaves it.
     pub mark: Mark,
-    /// How long a message may be in flight before its sender is taken to be dead. Longer than any call takes.
+    /// How long a message may be in flight before its sender is taken to be dead. In the store longer than any call
+    /// takes.
     pub lease: Duration,
     /// How fast each chat is written to. As fast as messages come without it; with it everybody waits behind a chat
     /// that is limited (S10).
@@ -48,11 +49,12 @@ pub struct Lanes {
     pub keep: Keep,
     /// When a message leaves its lane.
     pub mark: Mark,
-    /// How long a message may be in flight before its sender is taken to be dead. Longer than any call takes.
+    /// How long a message may be in flight before its sender is taken to be dead. In the store longer than any call
+    /// takes.
     pub lease: Duration,
     /// How fast each chat is written to.
     pub pace: PaceSettings,
-    /// Classes, first things first; all others come last.
+    /// Classes of the scenario, first things first; all others come last.
     pub priority: Vec<String>,
 }
 
@@ -89,6 +91,9 @@ impl Default for Fifo {
     }
 }
 
+/// What scenarios call what they send; a scenario need not have all of them.
+const PRIORITY: [&str; 3] = ["reply", "notification", "broadcast"];
+
 impl Default for Lanes {
     fn default() -> Self {
         Self {
@@ -96,7 +101,7 @@ impl Default for Lanes {
             mark: Mark::After,
             lease: LEASE,
             pace: PaceSettings::default(),
-            priority: ["reply", "notification", "broadcast"].map(str::to_owned).to_vec(),
+            priority: PRIORITY.map(str::to_owned).to_vec(),
         }
     }
 }
@@ -177,6 +182,23 @@ impl Queue {
             return Err(ParameterError { key: "queue.lease", message: message.to_owned() });
         }
         pace.map_or(Ok(()), |pace| pace.pace().map(|_| ()))
+    }
+
+    /// Whether it can work with these classes and calls.
+    pub(super) fn check_at(&self, at: &Surroundings<'_>) -> Result<(), ParameterError> {
+        let (lease, timeout) = (self.lease(), at.call_timeout);
+        if self.keep() == Some(Keep::Store) && lease <= timeout {
+            let message = format!(
+                "{lease} is not longer than a call may take (`timeout` in [wire], {timeout}), so messages would be in doubt that are still on the wire; make it longer"
+            );
+            return Err(ParameterError { key: "queue.lease", message });
+        }
+        match self {
+            Self::Lanes(Lanes { priority, .. }) if *priority != PRIORITY => {
+                at.check_classes("queue.priority", priority)
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) const fn calls(&self) -> &'static [&'static str] {

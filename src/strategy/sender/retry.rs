@@ -4,6 +4,7 @@ use fake_telegram::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::count::{self, AGAIN_MAX, CALLS_MAX};
 use crate::strategy::composition::NoParameters;
 use crate::strategy::{ParameterError, at_least_one};
 
@@ -40,8 +41,9 @@ pub struct Backoff {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Postpone {
-    /// How often a message may be postponed before it is dropped; without end if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How often a message may be postponed before it is dropped, at most 254 times; without end if absent.
+    #[serde(deserialize_with = "count::read_some::<AGAIN_MAX, _>", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 254))]
     pub most: Option<u8>,
 }
 
@@ -51,7 +53,9 @@ pub struct Postpone {
 pub struct Release {
     /// How long a released job waits.
     pub delay: Duration,
-    /// How often a job is taken before it fails, sent or not.
+    /// How often a job is taken before it fails, sent or not; at most 255 times.
+    #[serde(deserialize_with = "count::read::<CALLS_MAX, _>")]
+    #[schemars(range(min = 1))]
     pub attempts: u8,
 }
 
@@ -97,9 +101,9 @@ impl Retry {
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         match self {
             Self::Backoff(Backoff { attempts, .. }) => at_least_one("retry.attempts", *attempts),
-            Self::Release(Release { attempts, .. }) => at_least_one("retry.attempts", (*attempts).into()),
-            Self::Postpone(Postpone { most: Some(most) }) => at_least_one("retry.most", (*most).into()),
-            Self::Drop(_) | Self::Wait(_) | Self::Requeue(_) | Self::Postpone(_) => Ok(()),
+            Self::Release(Release { attempts, .. }) => count::check("retry.attempts", *attempts, CALLS_MAX),
+            Self::Postpone(Postpone { most }) => count::check_some("retry.most", *most, AGAIN_MAX),
+            Self::Drop(_) | Self::Wait(_) | Self::Requeue(_) => Ok(()),
         }
     }
 }

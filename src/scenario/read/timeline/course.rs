@@ -93,8 +93,16 @@ impl<'a> Course<'a> {
                 let all = (0..self.processes.len() as u32).rev().filter(running);
                 let youngest: Vec<u32> = all.take(count as usize).collect();
                 if youngest.len() < count as usize {
-                    let message =
-                        format!("{count} processes cannot leave at {at}: {} run then", youngest.len());
+                    let leavers = match count {
+                        1 => "1 process".to_owned(),
+                        count => format!("{count} processes"),
+                    };
+                    let running = match youngest.len() {
+                        0 => "none runs".to_owned(),
+                        1 => "1 runs".to_owned(),
+                        running => format!("{running} run"),
+                    };
+                    let message = format!("{leavers} cannot leave at {at}: {running} then");
                     return Err(("leave", message));
                 }
                 youngest.into_iter().for_each(|process| self.step(at, process, Change::Leave));

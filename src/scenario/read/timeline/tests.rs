@@ -13,7 +13,11 @@ fn lives(timeline: &str) -> Result<(u32, Timeline), Wrong> {
     let registry = Registry::builtin();
     let strategy = (registry.strategy("scheduler").expect("built in").read)(nothing).expect("defaults");
     let (start, horizon) = (Time::from_secs(60), Time::from_secs(3_600));
-    resolve(&file.timeline, &Frame { strategy: &*strategy, processes: 3, start, horizon }, &mut 0)
+    resolve(
+        &file.timeline,
+        &Frame { strategy: &*strategy, processes: 3, workers: 16, start, horizon },
+        &mut Toll::default(),
+    )
 }
 
 /// The steps after the first three starts, in words.
