@@ -252,7 +252,7 @@ impl Sender {
             );
             return wrong("pause.jitter", message);
         }
-        let is_beside = self.limiter.0.beside_queue(Some(queue)).is_some();
+        let is_beside = self.limiter.0.is_beside(queue);
         if is_beside && queue == Keep::Store && self.limiter.0.sends_when_unreachable() {
             let message = "\"send\" does nothing where the queue is in the store too: without it there is nothing to send; leave it out, or keep the queue in the process";
             return wrong("limiter.when_unreachable", message.to_owned());

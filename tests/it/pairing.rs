@@ -144,7 +144,7 @@ fn world(profile: &str, rate: u32, p99_ms: u32, faults: &[(&str, &str, u32)], mo
         drain = "1min"
         processes = 2
         workers = 3
-        wire = {{ median = "60ms", p99 = "{p99_ms}ms", timeout = "1h" }}
+        wire = {{ median = "60ms", p99 = "{p99_ms}ms", timeout = "50s" }}
         chats = {{ count = 40, groups = "20%"{mortality} }}
         [server]
         profile = "{profile}"

@@ -209,9 +209,14 @@ impl Limiter {
     /// The budget, if it is kept at the place of a queue that is kept at `queue`: the queue's script asks it.
     pub(super) fn budget_beside(&self, env: &Env, queue: Keep) -> Option<Place<Budget>> {
         match self {
-            Self::TokenBucket(limiter) if queue == limiter.keep => Some(limiter.place(env)),
+            Self::TokenBucket(limiter) if self.is_beside(queue) => Some(limiter.place(env)),
             _ => None,
         }
+    }
+
+    /// Whether there is such a budget.
+    pub(super) fn is_beside(&self, queue: Keep) -> bool {
+        matches!(self, Self::TokenBucket(limiter) if limiter.keep == queue)
     }
 
     /// Whether callers say what time it is.
