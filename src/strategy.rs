@@ -98,8 +98,14 @@ pub struct Surroundings<'a> {
 
 impl Surroundings<'_> {
     /// Whether there are messages of these classes.
-    fn check_classes(&self, key: &'static str, classes: &[String]) -> Result<(), ParameterError> {
-        let Some(class) = classes.iter().find(|class| !self.classes.contains(class)) else { return Ok(()) };
+    fn check_classes<'a>(
+        &self,
+        key: &'static str,
+        classes: impl IntoIterator<Item = &'a String>,
+    ) -> Result<(), ParameterError> {
+        let Some(class) = classes.into_iter().find(|class| !self.classes.contains(class)) else {
+            return Ok(());
+        };
         let known = self.classes.iter().map(String::as_str);
         Err(ParameterError { key, message: format!("unknown class `{class}`{}", hint(class, known)) })
     }

@@ -176,6 +176,7 @@ impl Sender {
     /// Whether the parts can work in these surroundings.
     pub fn check_at(&self, at: &Surroundings<'_>) -> Result<(), ParameterError> {
         self.queue.0.check_at(at)?;
+        self.retry.0.check_at(at)?;
         self.doubt.0.check_at(at)
     }
 

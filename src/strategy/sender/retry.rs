@@ -1,12 +1,14 @@
 //! What becomes of a refused message.
 
+use std::collections::BTreeMap;
+
 use fake_telegram::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::count::{self, AGAIN_MAX, CALLS_MAX};
 use crate::strategy::composition::NoParameters;
-use crate::strategy::{ParameterError, at_least_one};
+use crate::strategy::{ParameterError, Surroundings, at_least_one};
 
 /// What becomes of a refused message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +47,10 @@ pub struct Postpone {
     #[serde(deserialize_with = "count::read_some::<AGAIN_MAX, _>", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 254))]
     pub most: Option<u8>,
+    /// The same for single classes, in the place of `most`: how long a notice is worth sending is for the business to
+    /// say.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_class: BTreeMap<String, u8>,
 }
 
 /// [`Retry::Release`].
@@ -98,11 +104,32 @@ impl Retry {
         matches!(self, Self::Wait(_) | Self::Backoff(_))
     }
 
+    /// By class, in the order of `classes`: how often its messages may be postponed.
+    pub(super) fn most(&self, classes: &[String]) -> Vec<Option<u8>> {
+        match self {
+            Self::Postpone(Postpone { most, by_class }) => {
+                classes.iter().map(|class| by_class.get(class).copied().or(*most)).collect()
+            }
+            _ => vec![None; classes.len()],
+        }
+    }
+
+    /// Whether the scenario has the classes that it names.
+    pub(super) fn check_at(&self, at: &Surroundings<'_>) -> Result<(), ParameterError> {
+        match self {
+            Self::Postpone(Postpone { by_class, .. }) => at.check_classes("retry.by_class", by_class.keys()),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         match self {
             Self::Backoff(Backoff { attempts, .. }) => at_least_one("retry.attempts", *attempts),
             Self::Release(Release { attempts, .. }) => count::check("retry.attempts", *attempts, CALLS_MAX),
-            Self::Postpone(Postpone { most }) => count::check_some("retry.most", *most, AGAIN_MAX),
+            Self::Postpone(Postpone { most, by_class }) => {
+                count::check_some("retry.most", *most, AGAIN_MAX)?;
+                by_class.values().try_for_each(|most| count::check("retry.by_class", *most, AGAIN_MAX))
+            }
             Self::Drop(_) | Self::Wait(_) | Self::Requeue(_) => Ok(()),
         }
     }

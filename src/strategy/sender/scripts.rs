@@ -3,7 +3,7 @@
 use fake_telegram::time::{Duration, Time};
 
 use super::queue::{self as sender, Mark};
-use super::retry::{Postpone, Release, Retry};
+use super::retry::{Release, Retry};
 use super::{DeadChats, Sender};
 use crate::limiter::budget::Budget;
 use crate::limiter::offer::{Offer, Postponed};
@@ -47,6 +47,7 @@ pub(super) struct Policy<'a> {
     /// By class.
     pub(super) ranks: Vec<usize>,
     pub(super) at_most_once: Vec<bool>,
+    most: Vec<Option<u8>>,
     pub(super) release: Option<&'a Release>,
     pub(super) callers_clock: bool,
 }
@@ -124,6 +125,7 @@ impl<'a> Policy<'a> {
             sender,
             ranks: classes.iter().map(|class| sender.queue.0.rank(class)).collect(),
             at_most_once: sender.doubt.0.at_most_once(classes),
+            most: sender.retry.0.most(classes),
             release: match &sender.retry.0 {
                 Retry::Release(release) => Some(release),
                 _ => None,
@@ -331,7 +333,10 @@ impl Policy<'_> {
         let refusals = offer.refusals.saturating_add(1);
         match &self.sender.retry.0 {
             Retry::Requeue(_) => Some(Duration::ZERO),
-            Retry::Postpone(Postpone { most }) => most.is_none_or(|most| refusals <= most).then_some(wait),
+            Retry::Postpone(_) => {
+                let most = self.most[usize::from(offer.message.class.0)];
+                most.is_none_or(|most| refusals <= most).then_some(wait)
+            }
             Retry::Release(release) => (refusals < release.attempts).then_some(release.delay),
             Retry::Drop(_) | Retry::Wait(_) | Retry::Backoff(_) => None,
         }

@@ -5,6 +5,7 @@ use super::*;
 use crate::strategy::composition::Named;
 use crate::strategy::sender::doubt::{Doubt, RetryDoubt};
 use crate::strategy::sender::queue::{Fifo, Lanes};
+use crate::strategy::sender::retry::Postpone;
 use crate::world::ClassIndex;
 
 const BILL: u8 = 1;
@@ -132,4 +133,21 @@ fn who_did_not_hear_the_answer_gets_it_again() {
     let (offered, _, grant) = bench.ask(s(10), &[message(2, 0)]);
     assert_eq!((offered, grant.lease_left), (Some((0, 0)), Duration::from_secs(50)));
     assert_eq!(bench.exchange(s(10), &[]).0, Some((1, 0)));
+}
+
+/// A second postponement is one too many for a bill, and not for a reply.
+#[test]
+fn each_class_has_its_own_cap_on_postponements() {
+    let postpone = Postpone { most: Some(5), by_class: [("bill".to_owned(), 1)].into() };
+    let fifo = sender::Queue::Fifo(Fifo::default());
+    let mut bench = Bench::new(with_queue(fifo, Retry::Postpone(postpone)), None);
+    for (class, waits) in [(0, [true, true]), (BILL, [true, false])] {
+        for (refusals, waits) in waits.into_iter().enumerate() {
+            let (_, _, grant) = bench.exchange(s(0), &[message(0, class)]);
+            let mut offer = grant.offer.expect("nothing holds it back");
+            offer.refusals = refusals as u8;
+            let policy = Policy::new(&bench.sender, &["reply".to_owned(), "bill".to_owned()]);
+            assert_eq!(policy.after_refusal(&offer, Duration::from_secs(9)).is_some(), waits);
+        }
+    }
 }
