@@ -159,6 +159,12 @@ impl Env {
         Reply::new(self, *message, answer)
     }
 
+    /// When a call is given up: none is on the wire for longer.
+    pub fn call_timeout(&self) -> Duration {
+        let World::Sim(sim) = &self.world;
+        sim.call_timeout()
+    }
+
     /// The sender is done with `message` and believes this of it.
     pub fn settle(&self, message: &Message, belief: Belief) {
         self.record(&Event::Settled { message: *message, belief });

@@ -208,6 +208,11 @@ impl Sim {
         self.lives.borrow().missed()
     }
 
+    /// When a client gives up on a call.
+    pub fn call_timeout(&self) -> Duration {
+        self.wire.borrow().timeout()
+    }
+
     /// Whether `process` is to leave.
     #[inline]
     pub fn is_leaving(&self, process: ProcessIndex) -> bool {

@@ -10,7 +10,7 @@ use crate::sim::Sim;
 use crate::store::command::{Command, CommandError, Reply};
 use crate::store::keyspace::Keyspace;
 use crate::store::{Holds, Key};
-use crate::world::ProcessIndex;
+use crate::world::{Belief, GiveUp, Message, ProcessIndex};
 
 /// A script in the store, while it runs: nothing else does.
 pub struct Script<'a> {
@@ -20,7 +20,8 @@ pub struct Script<'a> {
     pub(super) process: ProcessIndex,
 }
 
-/// Tells who holds a message from now on: what is lost if a process or the store is.
+/// Tells what becomes of a message in a script, from that instant on: who holds it, and so what is lost with a process
+/// or with the store; and what the sender is done with.
 #[derive(Clone, Copy)]
 pub struct Moves<'a> {
     sim: &'a Sim,
@@ -75,12 +76,22 @@ impl<'a> Script<'a> {
 impl Moves<'_> {
     /// The store holds the message.
     #[inline]
-    pub fn stored(&mut self, message: u32) {
-        self.sim.record(&Event::Stored { message });
+    pub fn stored(&self, message: &Message) {
+        self.sim.record(&Event::Stored { message: message.number });
     }
 
     /// The process that runs the script holds it.
-    pub fn taken(&mut self, message: u32) {
-        self.sim.record(&Event::Taken { message, process: self.process });
+    pub fn taken(&self, message: &Message) {
+        self.sim.record(&Event::Taken { message: message.number, process: self.process });
+    }
+
+    /// It leaves the store, and is given up.
+    pub fn given_up(&self, message: &Message, why: GiveUp) {
+        self.sim.record(&Event::GivenUp { message: *message, why });
+    }
+
+    /// It leaves the store, and nobody knows whether it arrived.
+    pub fn unknown(&self, message: &Message) {
+        self.sim.record(&Event::Settled { message: *message, belief: Belief::Unknown });
     }
 }

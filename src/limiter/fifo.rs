@@ -135,6 +135,9 @@ impl Fifo {
     /// The chat of a message in flight cannot receive: that message is done with, and others of the chat leave when
     /// their turn comes.
     pub fn close(&mut self, offer: &Offer) {
+        if self.in_flight(offer).is_none() {
+            return;
+        }
         let chat = offer.message.chat.0 as usize;
         if self.dead.len() <= chat {
             self.dead.resize(chat + 1, false);

@@ -196,16 +196,33 @@ impl Lanes {
     }
 
     /// The chat of the message in flight cannot receive: the message is done with, and what waits behind it leaves with
-    /// the next [`pop`](Lanes::pop). Whatever is pushed later comes back at once.
-    pub fn close(&mut self, offer: &Offer) {
+    /// the next [`pop`](Lanes::pop). Whatever is pushed later comes back at once. If `revives`, a message behind it that
+    /// answers the user keeps the lane open: the user has written meanwhile.
+    pub fn close(&mut self, offer: &Offer, now: Time, revives: bool) {
         if !self.is_in_flight(offer) {
             return;
         }
         let chat = offer.message.chat;
+        let head = self.lanes[chat.0 as usize].head as usize;
+        if revives && self.waits_for_user(self.nodes[head].next) {
+            return self.advance(chat, now, Time::ZERO);
+        }
         if self.unlink(chat) != NONE {
             self.closing.push(chat);
         }
         self.lanes[chat.0 as usize].state = State::Dead;
+    }
+
+    /// Whether a message from `node` on answers its user.
+    fn waits_for_user(&self, mut node: u32) -> bool {
+        while node != NONE {
+            let Node { message, next, .. } = self.nodes[node as usize];
+            if message.from_user {
+                return true;
+            }
+            node = next;
+        }
+        false
     }
 
     /// A message whose lease has ended while it was in flight: it still is, and it is for the caller to

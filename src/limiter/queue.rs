@@ -60,10 +60,10 @@ impl Queue {
 
     /// The chat of the message in flight cannot receive: the message is done with. What waits behind it leaves with the
     /// next [`pop`](Queue::pop) or when its turn comes; whatever is pushed later comes back at once, until its user writes.
-    pub fn close(&mut self, offer: &Offer) {
+    pub fn close(&mut self, offer: &Offer, now: Time, revives: bool) {
         match self {
             Self::Fifo(fifo) => fifo.close(offer),
-            Self::Lanes(lanes) => lanes.close(offer),
+            Self::Lanes(lanes) => lanes.close(offer, now, revives),
         }
     }
 

@@ -64,6 +64,10 @@ impl Wire {
         }
     }
 
+    pub(super) const fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     pub(super) const fn model(&self) -> &Model {
         &self.model
     }

@@ -448,14 +448,14 @@ proptest! {
         event in prop::sample::select(EVENTS.to_vec()),
         (every, away) in (5_u64..60, 0_u64..20),
         (processes, workers) in (1_u32..4, 1_u32..6),
-        p99_ms in 1_u64..50,
+        p99_ms in 5_u64..200,
     ) {
         let scenario = lab::scenario(&format!(
             r#"
             duration = "1min"
             drain = "2min"
             wire = {{ median = "100ms", p99 = "3s", timeout = "2s" }}
-            store = {{ round_trip_p99 = "{p99_ms}ms", event = [{event}] }}
+            store = {{ round_trip = "5ms", round_trip_p99 = "{p99_ms}ms", timeout = "40ms", event = [{event}] }}
             chats = {{ count = 60, groups = "20%", dead = "10%" }}
             [server]
             profile = "{profile}"

@@ -104,7 +104,7 @@ fn a_dead_chat_gives_everything_back() {
         lanes.push(message(number, 1), 0, now, false);
     }
     assert_eq!(next(&mut lanes, now), Some(0));
-    lanes.close(&flight(&lanes, 1));
+    lanes.close(&flight(&lanes, 1), now, true);
     assert_eq!(lanes.next_at(now), now, "something is to leave");
     let mut out = Vec::new();
     assert_eq!(lanes.pop(now, &mut out), None);
@@ -128,6 +128,19 @@ fn a_lease_that_ends_gives_the_head_back_once_and_whoever_had_it_is_late() {
     lanes.finish(&again, Time::from_secs(60));
     assert_eq!(lanes.overdue(Time::from_secs(999)), None);
     assert_eq!(next(&mut lanes, Time::from_secs(61)), Some(1));
+}
+
+/// The 403 is on its way back while the user writes again.
+#[test]
+fn a_user_who_writes_while_the_call_is_out_keeps_the_lane_open() {
+    for (revives, sent) in [(true, Some(1)), (false, None)] {
+        let (mut lanes, now) = (lanes(), Time::ZERO);
+        lanes.push(message(0, 1), 0, now, true);
+        assert_eq!(next(&mut lanes, now), Some(0));
+        lanes.push(Message { from_user: true, ..message(1, 1) }, 0, now, true);
+        lanes.close(&flight(&lanes, 1), now, revives);
+        assert_eq!(next(&mut lanes, now), sent);
+    }
 }
 
 /// After a loss of data a ticket that somebody still has may be another message's.
@@ -163,7 +176,7 @@ fn a_user_who_writes_opens_the_lane_again() {
     let (mut lanes, now) = (lanes(), Time::ZERO);
     lanes.push(message(0, 1), 0, now, true);
     assert_eq!(next(&mut lanes, now), Some(0));
-    lanes.close(&flight(&lanes, 1));
+    lanes.close(&flight(&lanes, 1), now, true);
     let answer = Message { from_user: true, ..message(1, 1) };
     assert_eq!(lanes.push(answer, 0, now, false), Some(answer), "nobody keeps the book");
     assert_eq!(lanes.push(answer, 0, now, true), None);

@@ -337,6 +337,18 @@ impl Admission {
         }
     }
 
+    /// Puts a token back that nobody needed; whether that was possible without a call.
+    pub(super) fn put_back(&self) -> bool {
+        match &self.asks {
+            Asks::Nobody => true,
+            Asks::Bucket { place: Place::Process(budget), .. } => {
+                budget.borrow_mut().put_back();
+                true
+            }
+            Asks::Bucket { .. } | Asks::Counter { .. } => false,
+        }
+    }
+
     /// A call was refused, for `wait`.
     pub(super) async fn refused(&self, env: &Env, wait: Duration) {
         if let Asks::Bucket { place, has_ramp: true, .. } = &self.asks {

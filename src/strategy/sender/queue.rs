@@ -148,7 +148,10 @@ impl Queue {
     /// How long a message may be in flight.
     pub(super) const fn lease(&self) -> Duration {
         match self {
-            Self::None(_) => Duration::MAX,
+            // Workers do not die alone, and nobody else has the queue of a process.
+            Self::None(_)
+            | Self::Fifo(Fifo { keep: Keep::Process, .. })
+            | Self::Lanes(Lanes { keep: Keep::Process, .. }) => Duration::MAX,
             Self::Fifo(fifo) => fifo.lease,
             Self::Lanes(lanes) => lanes.lease,
         }
@@ -226,10 +229,10 @@ impl Queue {
             Self::None(_) => panic!("a sender without a queue asks for none"),
             Self::Fifo(fifo) => {
                 let pace = fifo.pace.as_ref().map(|pace| pace.pace().expect(CHECKED));
-                queue::Queue::Fifo(fifo::Fifo::new(pace, fifo.lease))
+                queue::Queue::Fifo(fifo::Fifo::new(pace, self.lease()))
             }
             Self::Lanes(lanes) => {
-                queue::Queue::Lanes(lanes::Lanes::new(lanes.pace.pace().expect(CHECKED), lanes.lease))
+                queue::Queue::Lanes(lanes::Lanes::new(lanes.pace.pace().expect(CHECKED), self.lease()))
             }
         }
     }

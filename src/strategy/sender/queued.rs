@@ -12,9 +12,9 @@ use fake_telegram::time::{Duration, Time};
 use super::limiter::{Admission, STORE_PAUSE};
 use super::pause::Brake;
 use super::place::{Keep, Place};
-use super::scripts::{AskIn, Asker, Beside, Ending, Grant, Move, Out, Policy, Shared};
+use super::scripts::{AskIn, Asker, Beside, Ending, Grant, News, Policy, Shared, Told};
 use super::{Answers, DeadChats, Sender, Verdict};
-use crate::env::{Dice, Env, Script, StoreError};
+use crate::env::{Dice, Env, Moves, Script, StoreError};
 use crate::limiter::budget::Budget;
 use crate::limiter::offer::{Offer, Postponed};
 use crate::world::{Belief, GiveUp, Message};
@@ -42,8 +42,14 @@ struct Worker<'a> {
 /// What a process knows of its queue.
 #[derive(Debug)]
 struct Desk {
-    /// When it pays to ask.
+    /// When it pays to ask, as the queue said.
     ask: Cell<Ask>,
+    /// When it pays to ask, as this process has learnt since it last asked.
+    noted: Cell<Time>,
+    /// Whether the last question had no answer: it may have been heard.
+    is_open: Cell<bool>,
+    /// Whether something waits in the queue, as far as this process knows.
+    more: Cell<bool>,
     /// What has fallen due and is on its way to the queue.
     inbox: RefCell<Vec<Message>>,
     /// Whether a token was taken for the next message.
@@ -70,6 +76,9 @@ impl Default for Desk {
         // What lies in the store, nobody knows who has just begun.
         Self {
             ask: Cell::new(Ask::At(Time::ZERO)),
+            noted: Cell::new(Time::MAX),
+            is_open: Cell::new(false),
+            more: Cell::new(true),
             inbox: RefCell::default(),
             has_token: Cell::new(false),
             question: Cell::new(0),
@@ -109,14 +118,14 @@ impl<'a> Worker<'a> {
         let (env, desk) = (self.env, &*self.desk);
         let turn = env.turn().await;
         loop {
-            match desk.ask.get() {
+            match desk.next_ask() {
                 Ask::WhenDue if env.is_over() && !self.is_shared() => return None,
                 Ask::WhenDue => env.idle_until(Time::MAX).await,
                 Ask::At(at) if at > env.now() => env.idle_until(at).await,
                 Ask::NotBefore(at) if at > env.now() => env.sleep_until(at).await,
                 Ask::At(_) | Ask::NotBefore(_) => {}
             }
-            if env.is_leaving() && self.is_shared() && desk.inbox.borrow().is_empty() {
+            if env.is_leaving() && self.is_shared() && desk.has_nothing() {
                 // Who stays looks after what this process knew to wait.
                 env.announce();
                 return None;
@@ -125,42 +134,53 @@ impl<'a> Worker<'a> {
             if paused_until > env.now() {
                 env.sleep_until(paused_until).await;
             }
-            // The token first: who waits for one with a message in hand may wait longer than its lease.
-            if let Some(admission) = &self.admission
-                && !desk.has_token.get()
-            {
-                admission.admit(env).await;
-                desk.has_token.set(true);
-            }
             let mut due = desk.inbox.take();
             due.extend(std::iter::from_fn(|| env.try_next()));
+            // The token before the message: who waits for one with a message in hand may wait longer than its lease.
+            if let Some(admission) = &self.admission
+                && !desk.has_token.get()
+                && (!due.is_empty() || desk.more.get())
+            {
+                desk.inbox.replace(due);
+                admission.admit(env).await;
+                desk.has_token.set(true);
+                due = desk.inbox.take();
+                due.extend(std::iter::from_fn(|| env.try_next()));
+            }
             let asked_at = env.now();
+            desk.noted.set(Time::MAX);
             let grant = self.exchange(&mut due).await;
+            let is_left = !due.is_empty();
             desk.inbox.replace(due);
             let Ok(grant) = grant else {
+                desk.is_open.set(true);
                 desk.ask.set(Ask::NotBefore(env.now() + STORE_PAUSE));
                 continue;
             };
             desk.question.set(desk.question.get().wrapping_add(1));
+            desk.more.set(grant.more);
             desk.ask.set(match grant.ask {
+                // An answer to what was asked before knows nothing of what has fallen due since, nor what time it is.
+                _ if desk.is_open.take() || is_left => Ask::At(env.now()),
                 AskIn::WhenDue => Ask::WhenDue,
                 AskIn::At(wait) => Ask::At(env.now().saturating_add(wait)),
                 AskIn::NotBefore(wait) => Ask::NotBefore(env.now().saturating_add(wait)),
             });
-            for (message, out) in grant.out {
-                match out {
-                    Out::GivenUp(why) => env.give_up(&message, why),
-                    Out::Unknown => env.settle(&message, Belief::Unknown),
+            let Some(offer) = grant.offer else {
+                if let Some(admission) = &self.admission
+                    && desk.has_token.get()
+                    && admission.put_back()
+                {
+                    desk.has_token.set(false);
                 }
+                continue;
+            };
+            desk.has_token.set(false);
+            // Who of this process could ask for the next? If nobody, others should know that it waits.
+            if grant.more && !turn.others_wait() && self.is_shared() {
+                env.announce();
             }
-            if let Some(offer) = grant.offer {
-                desk.has_token.set(false);
-                // Who of this process could ask for the next? If nobody, others should know that it waits.
-                if grant.more && !turn.others_wait() && self.is_shared() {
-                    env.announce();
-                }
-                return Some((offer, asked_at.saturating_add(grant.lease_left)));
-            }
+            return Some((offer, asked_at.saturating_add(grant.lease_left)));
         }
     }
 
@@ -176,21 +196,21 @@ impl<'a> Worker<'a> {
             process: env.process().0,
             life: env.life(),
             question: self.desk.question.get(),
+            can_send: self.admission.is_none() || self.desk.has_token.get(),
             now: env.now(),
         };
         match &self.queue {
             Place::Process(queue) => Ok(self.with_known(|beside| {
-                policy.exchange(asker.now, asker, &mut queue.borrow_mut(), beside, due, |_, _| {})
+                policy.exchange(asker.now, asker, &mut queue.borrow_mut(), beside, due, &mut |told| {
+                    env.tell(told)
+                })
             })),
             Place::Store(queue) => {
                 let script = env.script("exchange", |call| {
                     let now = call.now();
-                    let (mut queue, mut moves) = call.holder(*queue);
+                    let (mut queue, moves) = call.holder(*queue);
                     self.with_stored(call, |beside| {
-                        policy.exchange(now, asker, &mut queue, beside, due, |message, to| match to {
-                            Move::ToStore => moves.stored(message),
-                            Move::ToProcess => moves.taken(message),
-                        })
+                        policy.exchange(now, asker, &mut queue, beside, due, &mut |told| moves.tell(told))
                     })
                 });
                 script.await
@@ -226,7 +246,7 @@ impl<'a> Worker<'a> {
         }
         // Whoever has waited may have waited too long: less is left than a call takes, and soon somebody else has the
         // message.
-        let is_late = until < Time::MAX && until.saturating_since(env.now()) < sender.queue.0.lease() / 2;
+        let is_late = until < Time::MAX && until.saturating_since(env.now()) < env.call_timeout();
         // This process may know of a refusal that the queue did not when it offered the message.
         let paused = self.brake.known_until_for(env.now(), message).saturating_since(env.now());
         if is_late || !paused.is_zero() {
@@ -288,18 +308,23 @@ impl<'a> Worker<'a> {
     /// Tells the queue what became of a message in flight, and for how long it was refused.
     async fn finish(&self, offer: &Offer, ending: Ending, refused: Option<Duration>) {
         let Self { env, policy, .. } = self;
-        let news = (offer, ending, refused);
+        let mut news = News { offer, ending, refused, is_again: false };
+        if let (Ending::Waits(_, Postponed::HeldBack), Some(_)) = (ending, &self.admission) {
+            // The token is still there for the next message.
+            self.desk.has_token.set(true);
+        }
         let wait = loop {
             let finished = match &self.queue {
                 Place::Process(queue) => Ok(self.with_known(|beside| {
-                    policy.finish(env.now(), &mut queue.borrow_mut(), beside, news, |_| {})
+                    policy
+                        .finish(env.now(), &mut queue.borrow_mut(), beside, news, &mut |told| env.tell(told))
                 })),
                 Place::Store(queue) => {
                     let script = env.script("finish", |call| {
                         let now = call.now();
-                        let (mut queue, mut moves) = call.holder(*queue);
+                        let (mut queue, moves) = call.holder(*queue);
                         self.with_stored(call, |beside| {
-                            policy.finish(now, &mut queue, beside, news, |message| moves.stored(message))
+                            policy.finish(now, &mut queue, beside, news, &mut |told| moves.tell(told))
                         })
                     });
                     script.await
@@ -308,7 +333,10 @@ impl<'a> Worker<'a> {
             match finished {
                 Ok(wait) => break wait,
                 // Nobody else knows what became of it.
-                Err(_) => env.sleep(STORE_PAUSE).await,
+                Err(error) => {
+                    news.is_again |= error == StoreError::TimedOut;
+                    env.sleep(STORE_PAUSE).await;
+                }
             }
         };
         self.desk.note(env, env.now().saturating_add(wait));
@@ -328,16 +356,65 @@ async fn mind(env: Env, desk: Rc<Desk>, every: Duration) {
 const STAND_BY: Duration = Duration::from_mins(1);
 
 impl Desk {
+    /// When it pays to ask.
+    fn next_ask(&self) -> Ask {
+        let noted = self.noted.get();
+        match self.ask.get() {
+            Ask::WhenDue if noted < Time::MAX => Ask::At(noted),
+            Ask::At(at) => Ask::At(at.min(noted)),
+            ask => ask,
+        }
+    }
+
+    /// Whether this process has nothing on its way to the queue or back.
+    fn has_nothing(&self) -> bool {
+        self.inbox.borrow().is_empty() && !self.is_open.get()
+    }
+
     /// Something in the queue can be sent from `at` on: whoever waits in this process hears of it.
     fn note(&self, env: &Env, at: Time) {
-        let sooner = match self.ask.get() {
-            Ask::WhenDue => at < Time::MAX,
+        if at == Time::MAX {
+            return;
+        }
+        self.more.set(true);
+        if at < self.noted.get() {
+            self.noted.set(at);
+        }
+        let is_news = match self.ask.get() {
+            Ask::WhenDue => true,
             Ask::At(known) => at < known,
             Ask::NotBefore(_) => false,
         };
-        if sooner {
-            self.ask.set(Ask::At(at));
+        if is_news {
             env.nudge();
+        }
+    }
+}
+
+/// What a queue in the process does to a message, in the books.
+trait Tell {
+    fn tell(&self, told: Told);
+}
+
+impl Tell for Env {
+    fn tell(&self, told: Told) {
+        match told {
+            // It is in the hands of this process all the time.
+            Told::Stored(_) | Told::Taken(_) => {}
+            Told::GivenUp(message, why) => self.give_up(&message, why),
+            Told::Unknown(message) => self.settle(&message, Belief::Unknown),
+        }
+    }
+}
+
+impl Tell for Moves<'_> {
+    #[inline]
+    fn tell(&self, told: Told) {
+        match told {
+            Told::Stored(message) => self.stored(&message),
+            Told::Taken(message) => self.taken(&message),
+            Told::GivenUp(message, why) => self.given_up(&message, why),
+            Told::Unknown(message) => self.unknown(&message),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Shared {
     answers: Vec<Option<Answered>>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Answered {
     asker: Asker,
     grant: Grant,
@@ -31,6 +31,8 @@ pub(super) struct Asker {
     pub(super) process: u16,
     pub(super) life: u32,
     pub(super) question: u32,
+    /// Whether it can send a message: it has a token, or needs none.
+    pub(super) can_send: bool,
     /// Its clock.
     pub(super) now: Time,
 }
@@ -53,12 +55,10 @@ pub(super) struct Policy<'a> {
 }
 
 /// The queue's answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Grant {
     /// What to send now.
     pub(super) offer: Option<Offer>,
-    /// What is done with, unsent.
-    pub(super) out: Vec<(Message, Out)>,
     pub(super) ask: AskIn,
     /// Whether another message waits, for a token or for its date.
     pub(super) more: bool,
@@ -77,13 +77,6 @@ pub(super) enum AskIn {
     NotBefore(Duration),
 }
 
-/// How a message leaves the queue unsent.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Out {
-    GivenUp(GiveUp),
-    Unknown,
-}
-
 /// What becomes of a message in flight.
 #[derive(Clone, Copy)]
 pub(super) enum Ending {
@@ -92,10 +85,28 @@ pub(super) enum Ending {
     Waits(Duration, Postponed),
 }
 
-/// Where a message has moved.
-pub(super) enum Move {
-    ToStore,
-    ToProcess,
+/// What a sender has to tell of an offer.
+#[derive(Clone, Copy)]
+pub(super) struct News<'a> {
+    pub(super) offer: &'a Offer,
+    pub(super) ending: Ending,
+    /// For how long it was refused.
+    pub(super) refused: Option<Duration>,
+    /// Whether it may have been told before.
+    pub(super) is_again: bool,
+}
+
+/// What a script does to a message beside its queue; it is so from that instant on, whether anybody hears of it or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// The queue holds it.
+    Stored(Message),
+    /// Whoever runs the script holds it.
+    Taken(Message),
+    /// It was not sent, and will not be.
+    GivenUp(Message, GiveUp),
+    /// Nobody knows whether it arrived, and it is not sent again.
+    Unknown(Message),
 }
 
 impl Shared {
@@ -145,7 +156,7 @@ impl Policy<'_> {
         shared: &mut Shared,
         beside: &mut Beside<'_>,
         due: &mut Vec<Message>,
-        moved: impl FnMut(u32, Move),
+        told: &mut impl FnMut(Told),
     ) -> Grant {
         let process = usize::from(asker.process);
         if shared.answers.len() <= process {
@@ -155,10 +166,10 @@ impl Policy<'_> {
             && (before.life, before.question) == (asker.life, asker.question)
         {
             let lease_left = grant.offer.map_or(Duration::MAX, |offer| offer.lease_left(now));
-            return Grant { lease_left, ..grant.clone() };
+            return Grant { lease_left, ..*grant };
         }
-        let grant = self.answer(now, asker, &mut shared.queue, beside, due, moved);
-        shared.answers[process] = Some(Answered { asker, grant: grant.clone() });
+        let grant = self.answer(now, asker, &mut shared.queue, beside, due, told);
+        shared.answers[process] = Some(Answered { asker, grant });
         grant
     }
 
@@ -169,34 +180,34 @@ impl Policy<'_> {
         queue: &mut Queue,
         beside: &mut Beside<'_>,
         due: &mut Vec<Message>,
-        mut moved: impl FnMut(u32, Move),
+        told: &mut impl FnMut(Told),
     ) -> Grant {
-        let mut out = Vec::new();
         let revives = self.sender.dead_chats == DeadChats::Revive;
         for mut message in due.drain(..) {
             if !self.sender.deadlines {
                 message.deadline = Time::MAX;
             }
-            moved(message.number, Move::ToStore);
+            told(Told::Stored(message));
             let rank = self.ranks[usize::from(message.class.0)];
-            let dead = queue.push(message, rank, now, revives);
-            out.extend(dead.map(|message| (message, Out::GivenUp(GiveUp::ChatDead))));
+            if let Some(dead) = queue.push(message, rank, now, revives) {
+                told(Told::GivenUp(dead, GiveUp::ChatDead));
+            }
         }
         while let Some(offer) = queue.overdue(now) {
-            self.recover(queue, &offer, now, &mut out);
+            self.recover(queue, &offer, now, told);
         }
         let paused =
             beside.pause.as_ref().map_or(Duration::ZERO, |pause| pause.until().saturating_since(now));
         // By their own clocks callers learn only by asking, and a framework's worker takes the job first and asks then.
         let mut wait = paused.max(if self.release.is_none() { beside.free_in(now) } else { Duration::ZERO });
         let mut offer = None;
-        if wait.is_zero() {
-            (offer, wait) = self.pop(now, asker, queue, beside, &mut out);
+        if wait.is_zero() && asker.can_send {
+            (offer, wait) = self.pop(now, asker, queue, beside, told);
         }
         if let Some(offer) = &offer
             && self.sender.queue.0.mark() == Mark::Before
         {
-            moved(offer.message.number, Move::ToProcess);
+            told(Told::Taken(offer.message));
         }
         let next_at = queue.next_at(now);
         let ask = if next_at <= now {
@@ -208,7 +219,7 @@ impl Policy<'_> {
             }
         };
         let lease_left = offer.map_or(Duration::MAX, |offer| offer.lease_left(now));
-        Grant { offer, out, ask, more: next_at < Time::MAX, lease_left }
+        Grant { offer, ask, more: next_at < Time::MAX, lease_left }
     }
 
     /// The next message that may go, with a token, and how long until another may; messages of what pauses on the way
@@ -219,7 +230,7 @@ impl Policy<'_> {
         asker: Asker,
         queue: &mut Queue,
         beside: &mut Beside<'_>,
-        out: &mut Vec<(Message, Out)>,
+        told: &mut impl FnMut(Told),
     ) -> (Option<Offer>, Duration) {
         let mut left = Vec::new();
         let mut found = (None, Duration::ZERO);
@@ -253,7 +264,7 @@ impl Policy<'_> {
                 }
                 Some(_) => {
                     queue.finish(&next, now);
-                    out.push((next.message, Out::GivenUp(GiveUp::Attempts)));
+                    told(Told::GivenUp(next.message, GiveUp::Attempts));
                 }
                 None => unreachable!("a budget on one clock was asked before"),
             }
@@ -264,7 +275,7 @@ impl Policy<'_> {
         {
             budget.put_back();
         }
-        out.extend(left.into_iter().map(|message| (message, unsent(&message, now))));
+        left.into_iter().for_each(|message| told(Told::GivenUp(message, unsent(&message, now))));
         found
     }
 
@@ -274,8 +285,8 @@ impl Policy<'_> {
         now: Time,
         Shared { queue, .. }: &mut Shared,
         beside: &mut Beside<'_>,
-        (offer, ending, refused): (&Offer, Ending, Option<Duration>),
-        mut stored: impl FnMut(u32),
+        News { offer, ending, refused, is_again }: News<'_>,
+        told: &mut impl FnMut(Told),
     ) -> Duration {
         if let Some(wait) = refused {
             let (until, message) = (now.saturating_add(wait), &offer.message);
@@ -288,15 +299,21 @@ impl Policy<'_> {
         }
         match ending {
             Ending::Done => queue.finish(offer, now),
-            Ending::ChatDead => queue.close(offer),
+            Ending::ChatDead => queue.close(offer, now, self.sender.dead_chats == DeadChats::Revive),
             Ending::Waits(wait, why) => {
                 let waits = queue.postpone(offer, now, now.saturating_add(wait), why);
-                if self.sender.queue.0.mark() == Mark::Before {
-                    // It had left the queue, so nobody else has it, whatever became of its offer.
+                if let (true, Postponed::HeldBack, Some(budget)) = (waits, why, &mut beside.budget) {
+                    budget.put_back();
+                }
+                // Before it was sent it had left the queue, so nobody else has it, whatever became of its offer: unless
+                // this was told and done before.
+                if self.sender.queue.0.mark() == Mark::Before && (waits || !is_again) {
                     let rank = self.ranks[usize::from(offer.message.class.0)];
-                    if waits || queue.push(offer.message, rank, now, false).is_none() {
-                        stored(offer.message.number);
-                    }
+                    let dead = if waits { None } else { queue.push(offer.message, rank, now, false) };
+                    told(match dead {
+                        None => Told::Stored(offer.message),
+                        Some(message) => Told::GivenUp(message, GiveUp::ChatDead),
+                    });
                 }
             }
         }
@@ -310,7 +327,7 @@ impl Policy<'_> {
 
     /// The lease of a message in flight is over: its sender is taken to be dead, and the message is in doubt, unless it
     /// left the queue with it.
-    fn recover(&self, queue: &mut Queue, offer: &Offer, now: Time, out: &mut Vec<(Message, Out)>) {
+    fn recover(&self, queue: &mut Queue, offer: &Offer, now: Time, told: &mut impl FnMut(Told)) {
         match (self.sender.queue.0.mark(), self.again(offer)) {
             (Mark::Before, _) => queue.finish(offer, now),
             (Mark::After, Some(wait)) => {
@@ -318,7 +335,7 @@ impl Policy<'_> {
             }
             (Mark::After, None) => {
                 queue.finish(offer, now);
-                out.push((offer.message, Out::Unknown));
+                told(Told::Unknown(offer.message));
             }
         }
     }
@@ -344,8 +361,8 @@ impl Policy<'_> {
 }
 
 /// Why a message left the queue that was not sent.
-fn unsent(message: &Message, now: Time) -> Out {
-    Out::GivenUp(if message.deadline < now { GiveUp::Expired } else { GiveUp::ChatDead })
+fn unsent(message: &Message, now: Time) -> GiveUp {
+    if message.deadline < now { GiveUp::Expired } else { GiveUp::ChatDead }
 }
 
 #[cfg(test)]

@@ -42,19 +42,25 @@ impl Bench {
     }
 
     /// What is offered at `now` after `due` has joined: its number and tries; and how others left, unsent.
-    fn exchange(&mut self, now: Time, due: &[Message]) -> (Option<(u32, u8)>, Vec<Out>, Grant) {
+    fn exchange(&mut self, now: Time, due: &[Message]) -> (Option<(u32, u8)>, Vec<Told>, Grant) {
         self.question += 1;
         self.ask(now, due)
     }
 
     /// The same once more, by somebody who has not heard the answer.
-    fn ask(&mut self, now: Time, due: &[Message]) -> (Option<(u32, u8)>, Vec<Out>, Grant) {
+    fn ask(&mut self, now: Time, due: &[Message]) -> (Option<(u32, u8)>, Vec<Told>, Grant) {
         let policy = Policy::new(&self.sender, &["reply".to_owned(), "bill".to_owned()]);
-        let asker = Asker { process: 0, life: 1, question: self.question, now };
+        let asker = Asker { process: 0, life: 1, question: self.question, can_send: true, now };
         let mut beside = Beside { budget: self.budget.as_mut(), pause: None };
-        let grant = policy.exchange(now, asker, &mut self.shared, &mut beside, &mut due.to_vec(), |_, _| {});
+        let (mut due, mut out) = (due.to_vec(), Vec::new());
+        let mut tell = |told| {
+            if matches!(told, Told::GivenUp(..) | Told::Unknown(_)) {
+                out.push(told);
+            }
+        };
+        let grant = policy.exchange(now, asker, &mut self.shared, &mut beside, &mut due, &mut tell);
         let offered = grant.offer.map(|offer| (offer.message.number, offer.tries));
-        (offered, grant.out.iter().map(|(_, out)| *out).collect(), grant)
+        (offered, out, grant)
     }
 }
 
@@ -82,7 +88,7 @@ fn what_was_in_flight_with_the_dead_is_in_doubt_and_its_class_decides() {
         let (offered, out, _) = bench.exchange(s(59), &[]);
         assert!(offered.is_none() && out.is_empty());
         let (offered, out, _) = bench.exchange(s(60), &[]);
-        assert!(offered.is_none() && matches!(out[..], [Out::Unknown]), "a bill is never sent twice");
+        assert!(offered.is_none() && matches!(out[..], [Told::Unknown(_)]), "a bill is never sent twice");
         assert_eq!(bench.exchange(s(61), &[]).0, Some((0, 1)), "a reply is");
     }
 }
@@ -121,7 +127,7 @@ fn a_framework_burns_attempts_by_waiting() {
         assert!(offered.is_none() && out.is_empty(), "minute {minute}");
     }
     let (offered, out, _) = bench.exchange(s(120), &[]);
-    assert!(offered.is_none() && matches!(out[..], [Out::GivenUp(GiveUp::Attempts)]));
+    assert!(offered.is_none() && matches!(out[..], [Told::GivenUp(_, GiveUp::Attempts)]));
 }
 
 /// Over a network an answer can be lost: the same question has the same answer, and gives nothing away twice.
