@@ -114,7 +114,7 @@ impl Handle {
         self.0.has_changed.set(true);
     }
 
-    /// Calls [`Source::external`] with `number` (below 2^26) at `at`.
+    /// Calls [`Source::external`](super::Source::external) with `number` (below 2^26) at `at`.
     pub fn set(&self, at: Time, number: u32) -> EventKey {
         self.0.queue.borrow_mut().set(at, Target::external(number))
     }
