@@ -132,6 +132,12 @@ impl Env {
         sim.try_next(self.process.outbox, self.process.index)
     }
 
+    /// Whether a message is due now and waits for a process.
+    pub fn is_due(&self) -> bool {
+        let World::Sim(sim) = &self.world;
+        sim.is_due(self.process.outbox)
+    }
+
     /// Whether nothing is due for this process and nothing more will be.
     pub fn is_over(&self) -> bool {
         let World::Sim(sim) = &self.world;

@@ -209,10 +209,14 @@ impl Observer for Ledger {
                 self.line(message.number).answered_dead = matches!(answer, Answer::Forbidden(_));
             }
             Event::Settled { message, belief } => {
-                self.line(message.number).state = match belief {
-                    Belief::Delivered => State::Delivered,
-                    Belief::Unknown => State::Unknown,
-                };
+                let line = self.line(message.number);
+                // Who has given a message up may die before its queue hears of it, and another settles what it finds.
+                if !matches!(line.state, State::Expired | State::Dropped) {
+                    line.state = match belief {
+                        Belief::Delivered => State::Delivered,
+                        Belief::Unknown => State::Unknown,
+                    };
+                }
             }
             Event::GivenUp { message, why } => {
                 self.line(message.number).state = match why {
@@ -291,6 +295,9 @@ mod tests {
         assert_eq!(fate_of(true, &[given_up(GiveUp::Attempts)]), Fate::Dropped);
         assert_eq!(fate_of(true, &[settled(Belief::Delivered)]), Fate::Lost);
         assert_eq!(fate_of(true, &[settled(Belief::Unknown)]), Fate::Lost);
+        let (unknown, dropped) = (settled(Belief::Unknown), given_up(GiveUp::Attempts));
+        assert_eq!(fate_of(true, &[unknown, dropped]), Fate::Dropped);
+        assert_eq!(fate_of(true, &[dropped, unknown]), Fate::Dropped);
     }
 
     #[test]

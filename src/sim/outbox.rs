@@ -98,6 +98,11 @@ impl Sim {
         Some(message)
     }
 
+    /// Whether something is in `outbox`.
+    pub fn is_due(&self, outbox: usize) -> bool {
+        !self.outboxes[outbox].queue.borrow().is_empty()
+    }
+
     /// Whether nothing is in `outbox` for `process` and nothing will come.
     pub fn is_over(&self, outbox: usize, process: ProcessIndex) -> bool {
         let outbox = &self.outboxes[outbox];

@@ -134,19 +134,16 @@ impl<'a> Worker<'a> {
             if paused_until > env.now() {
                 env.sleep_until(paused_until).await;
             }
-            let mut due = desk.inbox.take();
-            due.extend(std::iter::from_fn(|| env.try_next()));
             // The token before the message: who waits for one with a message in hand may wait longer than its lease.
             if let Some(admission) = &self.admission
                 && !desk.has_token.get()
-                && (!due.is_empty() || desk.more.get())
+                && (desk.more.get() || env.is_due() || !desk.inbox.borrow().is_empty())
             {
-                desk.inbox.replace(due);
                 admission.admit(env).await;
                 desk.has_token.set(true);
-                due = desk.inbox.take();
-                due.extend(std::iter::from_fn(|| env.try_next()));
             }
+            let mut due = desk.inbox.take();
+            due.extend(std::iter::from_fn(|| env.try_next()));
             let asked_at = env.now();
             desk.noted.set(Time::MAX);
             let grant = self.exchange(&mut due).await;
