@@ -436,7 +436,7 @@ fn a_pipeline_is_one_round_trip() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     /// Whatever is composed, whoever dies and whatever happens to the store: the books balance (the run itself checks
     /// that), they are what the raw events say, and the same run comes out again.

@@ -69,6 +69,8 @@ struct Line {
     given_up: Option<GiveUp>,
     reused: Option<Time>,
     holder: Holder,
+    /// Calls that the server has not decided.
+    on_the_wire: u32,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -95,7 +97,7 @@ impl Line {
             "expired"
         } else if self.given_up.is_some() {
             "dropped"
-        } else if self.settled.is_none() && self.holder != Holder::Nobody {
+        } else if self.settled.is_none() && (self.holder != Holder::Nobody || self.on_the_wire > 0) {
             "pending"
         } else {
             "lost"
@@ -110,14 +112,31 @@ fn lines(run: &Run) -> BTreeMap<u32, Line> {
             Event::Due { message, alive } => {
                 let (deliveries, last_answer) = (Vec::new(), None);
                 let (settled, given_up, reused, holder) = (None, None, None, Holder::Outbox);
-                let line =
-                    Line { message, alive, deliveries, last_answer, settled, given_up, reused, holder };
+                let on_the_wire = 0;
+                let line = Line {
+                    message,
+                    alive,
+                    deliveries,
+                    last_answer,
+                    settled,
+                    given_up,
+                    reused,
+                    holder,
+                    on_the_wire,
+                };
                 assert!(lines.insert(message.number, line).is_none(), "a message falls due once");
                 assert_eq!(*at, message.due);
             }
-            Event::Sent { message, .. } => line(&mut lines, message).last_answer = None,
-            Event::Decided { message, decision, .. } if decision.truth == Truth::Delivered => {
-                line(&mut lines, message).deliveries.push(*at);
+            Event::Sent { message, .. } => {
+                let line = line(&mut lines, message);
+                (line.last_answer, line.on_the_wire) = (None, line.on_the_wire + 1);
+            }
+            Event::Decided { message, decision, .. } => {
+                let line = line(&mut lines, message);
+                line.on_the_wire -= 1;
+                if decision.truth == Truth::Delivered {
+                    line.deliveries.push(*at);
+                }
             }
             Event::Answered { message, answer, .. } => line(&mut lines, message).last_answer = Some(answer),
             Event::Settled { message, belief } => line(&mut lines, message).settled = Some(belief),
@@ -127,7 +146,7 @@ fn lines(run: &Run) -> BTreeMap<u32, Line> {
             Event::Stored { message } => held_by(&mut lines, message, Holder::Store),
             Event::Killed { process } => lose(&mut lines, Holder::Process(process)),
             Event::Flushed => lose(&mut lines, Holder::Store),
-            Event::Decided { .. } | Event::Started { .. } | Event::Sample { .. } => {}
+            Event::Started { .. } | Event::Sample { .. } => {}
         }
     }
     lines
