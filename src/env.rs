@@ -22,6 +22,7 @@ use crate::executor::TurnGuard;
 use crate::rng;
 use crate::sim::{Call, Due, Next, Sim};
 use crate::store::command::{Command, CommandError, Reply as StoreReply};
+use crate::store::keyspace::Keyspace;
 use crate::store::{Holds, Key};
 use crate::world::{Belief, GiveUp, Message, ProcessIndex};
 
@@ -214,9 +215,9 @@ impl Env {
     ) -> Result<R, StoreError> {
         let World::Sim(sim) = &self.world;
         let process = self.process.index;
-        let result =
-            sim.call_store(process, |now, keyspace| script(&mut Script { now, keyspace, sim, process }));
-        let result = result.await;
+        let run = |now, keyspace: &mut Keyspace| script(&mut Script { now, keyspace, sim, process });
+        let (result, back) = sim.call_store(process, run);
+        back.await;
         self.came_back(name).await;
         result
     }
@@ -228,8 +229,9 @@ impl Env {
     pub async fn call(&self, command: Command) -> Result<StoreReply, StoreError> {
         let name = command.name();
         let World::Sim(sim) = &self.world;
-        let result =
-            sim.call_store(self.process.index, |now, keyspace| keyspace.execute(now, &command)).await;
+        let run = |now, keyspace: &mut Keyspace| keyspace.execute(now, &command);
+        let (result, back) = sim.call_store(self.process.index, run);
+        back.await;
         self.came_back(name).await;
         result?.map_err(StoreError::Command)
     }
@@ -244,10 +246,11 @@ impl Env {
         commands: Vec<Command>,
     ) -> Result<Vec<Result<StoreReply, CommandError>>, StoreError> {
         let World::Sim(sim) = &self.world;
-        let execute = |now, keyspace: &mut crate::store::keyspace::Keyspace| {
+        let execute = |now, keyspace: &mut Keyspace| {
             commands.iter().map(|command| keyspace.execute(now, command)).collect()
         };
-        let result = sim.call_store(self.process.index, execute).await;
+        let (result, back) = sim.call_store(self.process.index, execute);
+        back.await;
         self.came_back("pipeline").await;
         result
     }
@@ -261,13 +264,11 @@ impl Env {
 
     /// An answer has come back. If the process is to die between this call and its next, it does so here.
     #[inline]
-    async fn came_back(&self, name: &'static str) {
-        if self.process.is_watched {
-            let World::Sim(sim) = &self.world;
-            if sim.dies_after(self.process.index, name) {
-                std::future::pending::<()>().await;
-            }
-        }
+    fn came_back(&self, name: &'static str) -> impl Future<Output = ()> {
+        let World::Sim(sim) = &self.world;
+        let dies = self.process.is_watched && sim.dies_after(self.process.index, name);
+        // Nobody polls the dead again.
+        poll_fn(move |_| if dies { Poll::Pending } else { Poll::Ready(()) })
     }
 }
 

@@ -8,7 +8,7 @@ use fake_telegram::time::{Duration, Time};
 
 use super::Sim;
 use crate::event::Event;
-use crate::executor::Bell;
+use crate::executor::{Bell, Sleep};
 use crate::rng::draw;
 use crate::rng::latency::Latency;
 use crate::store::Unavailable;
@@ -70,12 +70,12 @@ impl Way {
 }
 
 impl Sim {
-    /// Makes a call to the store and brings back what it gives.
-    pub async fn call_store<R>(
+    /// Makes a call to the store: what it gives, and the wait until that is back.
+    pub fn call_store<R>(
         &self,
         process: ProcessIndex,
         run: impl FnOnce(Time, &mut Keyspace) -> R,
-    ) -> Result<R, StoreError> {
+    ) -> (Result<R, StoreError>, Sleep) {
         let way = &self.way;
         let arrival = self.handle.now() + way.there;
         self.advance_store(arrival);
@@ -87,8 +87,7 @@ impl Sim {
             Err(Unavailable::Hangs) => Err(StoreError::TimedOut),
         };
         let back = if matches!(result, Err(StoreError::TimedOut)) { way.timeout } else { round_trip };
-        self.handle.wait_for("the answer of the store", back).await;
-        result
+        (result, self.handle.wait_for("the answer of the store", back))
     }
 
     /// `process` has something to tell the others of its token; they hear of it when it has been there and back.
