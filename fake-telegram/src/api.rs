@@ -36,20 +36,28 @@ pub enum ChatKind {
     Channel,
 }
 
-/// A method, as far as limits tell methods apart: those of the Bot API that send, and two of a market that ask.
+/// A method, as far as limits tell methods apart: each stands for its whole family (`telegram.md` 5.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Method {
-    /// Sends a text.
+    /// Sends a text, or what is sent like one: a poll, a place, a contact.
     SendMessage,
-    /// Sends a photo: a chain of its own beside texts (telegram.md 3.2; td `ChainId.h`).
+    /// Sends a photo or another file: a chain of its own beside texts (telegram.md 3.2; td `ChainId.h`).
     SendPhoto,
-    /// Edits a text: a third chain.
+    /// Edits a message: a third chain.
     EditMessageText,
     /// Searches for what is on offer (a Steam-like market: incident T9). A [question](Method::is_question).
     Search,
     /// Asks for the price of an item. A [question](Method::is_question).
     GetPrice,
+    /// Forwards or copies messages.
+    ForwardMessage,
+    /// Tells that the bot is typing, or shows a draft. [Spends](Method::spends) nothing but what is limited for it.
+    SendChatAction,
+    /// Changes a forum topic or a chat. Spends nothing but what is limited for it.
+    EditForumTopic,
+    /// Everything else: reads, deletes, answers to buttons. Spends nothing but what is limited for it.
+    GetMe,
 }
 
 /// One call.
@@ -176,14 +184,29 @@ pub struct Decision {
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::SendMessage, Self::SendPhoto, Self::EditMessageText, Self::Search, Self::GetPrice];
+    pub const ALL: [Self; 9] = [
+        Self::SendMessage,
+        Self::SendPhoto,
+        Self::EditMessageText,
+        Self::Search,
+        Self::GetPrice,
+        Self::ForwardMessage,
+        Self::SendChatAction,
+        Self::EditForumTopic,
+        Self::GetMe,
+    ];
 
     /// Whether it asks instead of sending: its chat is what it asks about, and the answer may be
     /// [nothing](Answer::Nothing).
     #[inline]
     pub const fn is_question(self) -> bool {
         matches!(self, Self::Search | Self::GetPrice)
+    }
+
+    /// Whether it spends the budgets of limits that name no methods.
+    #[inline]
+    pub const fn spends(self) -> bool {
+        !matches!(self, Self::SendChatAction | Self::EditForumTopic | Self::GetMe)
     }
 }
 
@@ -305,10 +328,14 @@ mod tests {
 
     /// As TOML writes them; two of them ask (incident T9).
     #[test]
-    fn two_methods_ask_and_three_send() {
+    fn two_methods_ask() {
         let names = Method::ALL.map(|method| serde_json::to_value(method).expect("a name"));
-        assert_eq!(names, ["sendMessage", "sendPhoto", "editMessageText", "search", "getPrice"]);
-        assert_eq!(Method::ALL.map(Method::is_question), [false, false, false, true, true]);
+        let expected =
+            ["sendMessage", "sendPhoto", "editMessageText", "search", "getPrice", "forwardMessage"];
+        assert_eq!(names[..6], expected);
+        assert_eq!(names[6..], ["sendChatAction", "editForumTopic", "getMe"]);
+        let asking = Method::ALL.into_iter().filter(|method| method.is_question());
+        assert_eq!(asking.collect::<Vec<_>>(), [Method::Search, Method::GetPrice]);
         assert_eq!(Answer::Nothing.status(), Some(200));
         assert_eq!(Answer::Nothing.body(), r#"{"ok":true,"result":[]}"#);
     }

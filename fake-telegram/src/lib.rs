@@ -18,3 +18,5 @@ pub mod fault;
 pub mod chat;
 pub mod profile;
 pub mod model;
+#[cfg(feature = "http")]
+pub mod http;

@@ -28,7 +28,7 @@ pub struct Limit {
     pub key: Key,
     /// The kinds of chat that it applies to; empty for all.
     pub kinds: Vec<ChatKind>,
-    /// The methods that it applies to; empty for all.
+    /// The methods that it applies to; empty for all that [spend](Method::spends).
     pub methods: Vec<Method>,
     /// How it counts.
     pub algorithm: Algorithm,
@@ -129,10 +129,10 @@ impl Limit {
     /// Whether the limit applies to `method` in a chat of `kind`.
     pub fn applies(&self, kind: ChatKind, method: Method) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&kind))
-            && (self.methods.is_empty() || self.methods.contains(&method))
+            && if self.methods.is_empty() { method.spends() } else { self.methods.contains(&method) }
     }
 
-    /// Whether it is a budget of the token alone, which every call spends.
+    /// Whether it is a budget of the token alone, which every call spends that spends anything.
     pub fn is_token_wide(&self) -> bool {
         self.key == Key::Token && self.kinds.is_empty() && self.methods.is_empty()
     }

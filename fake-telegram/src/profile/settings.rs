@@ -89,7 +89,8 @@ pub struct LimitSettings {
     /// The kinds of chat that it applies to. Default of a new limit: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<ChatKind>>,
-    /// The methods that it applies to. Default of a new limit: all.
+    /// The methods that it applies to. Default of a new limit: all but `sendChatAction`, `editForumTopic` and `getMe`,
+    /// which spend nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub methods: Option<Vec<Method>>,
     /// How it counts.

@@ -1,0 +1,10 @@
+//! The model over HTTP: a Bot API server that unmodified bots talk to.
+//!
+//! Whatever decides is pure and stands below; here requests are read, decisions wait for their clients, and answers are
+//! written.
+//!
+//! Modules bottom up; each uses only those listed above it.
+
+pub mod clock;
+pub mod params;
+pub mod peers;

@@ -1,0 +1,148 @@
+//! The parameters of a call, wherever they came from: query, form, JSON or multipart (`telegram.md` 2.1).
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use indexmap::IndexMap;
+use serde_json::Value;
+
+/// The parameters of a call: query and body, merged.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Params {
+    fields: IndexMap<String, Value>,
+    uploads: IndexMap<String, Upload>,
+}
+
+/// An uploaded file: a part of a multipart body with a file name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Upload {
+    /// What its client calls it.
+    pub file_name: Option<String>,
+    /// Its media type, as its client has it.
+    pub content_type: Option<String>,
+    /// What is in it.
+    pub bytes: Bytes,
+}
+
+impl Params {
+    /// Sets a parameter; what was said before is replaced.
+    pub fn set(&mut self, name: impl Into<String>, value: Value) {
+        self.fields.insert(name.into(), value);
+    }
+
+    /// Adds the file of the part `part`.
+    pub fn attach(&mut self, part: impl Into<String>, upload: Upload) {
+        self.uploads.insert(part.into(), upload);
+    }
+
+    /// A parameter as it came: from JSON a value of any type, from elsewhere text.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A parameter as text; numbers and truth values are written out.
+    pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
+        match self.get(name)? {
+            Value::String(text) => Some(Cow::Borrowed(text)),
+            other => Some(Cow::Owned(other.to_string())),
+        }
+    }
+
+    /// A parameter as a whole number, written as a number or as text.
+    pub fn integer(&self, name: &str) -> Option<i64> {
+        match self.get(name)? {
+            Value::Number(number) => number.as_i64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether a parameter is true, as any client writes it.
+    pub fn is_true(&self, name: &str) -> bool {
+        match self.get(name) {
+            Some(Value::Bool(truth)) => *truth,
+            Some(Value::String(text)) => {
+                matches!(text.to_ascii_lowercase().as_str(), "true" | "1" | "yes" | "y" | "t")
+            }
+            Some(Value::Number(number)) => number.as_i64() == Some(1),
+            _ => false,
+        }
+    }
+
+    /// A parameter that is a structure: a nested value of a JSON body, or JSON text from elsewhere. `None` if it is
+    /// absent, empty or no JSON.
+    pub fn json(&self, name: &str) -> Option<Cow<'_, Value>> {
+        match self.get(name)? {
+            Value::String(text) => serde_json::from_str(text).ok().map(Cow::Owned),
+            value => Some(Cow::Borrowed(value)),
+        }
+    }
+
+    /// The file of a parameter: the part of that name, or the one that the parameter names as `attach://PART`.
+    pub fn file(&self, name: &str) -> Option<&Upload> {
+        self.uploads.get(name).or_else(|| self.attachment(self.fields.get(name)?.as_str()?))
+    }
+
+    /// The file that `attach://PART` names.
+    pub fn attachment(&self, reference: &str) -> Option<&Upload> {
+        self.uploads.get(reference.strip_prefix("attach://")?)
+    }
+
+    /// Names and values, in the order in which they came.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.fields.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// All files, by part.
+    pub fn uploads(&self) -> impl Iterator<Item = (&str, &Upload)> {
+        self.uploads.iter().map(|(part, upload)| (part.as_str(), upload))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn with(value: Value) -> Params {
+        let mut params = Params::default();
+        params.set("it", value);
+        params
+    }
+
+    #[test]
+    fn numbers_and_truths_come_in_any_form() {
+        for value in [json!(-100_123), json!("-100123"), json!(" -100123 ")] {
+            assert_eq!(with(value).integer("it"), Some(-100_123));
+        }
+        for value in [json!(true), json!("True"), json!("true"), json!(1), json!("1")] {
+            assert!(with(value).is_true("it"));
+        }
+        for value in [json!(false), json!("False"), json!(0), json!("no"), json!(null)] {
+            assert!(!with(value).is_true("it"));
+        }
+        assert_eq!(with(json!(7)).text("it").as_deref(), Some("7"));
+        assert_eq!(with(json!(1.5)).integer("it"), None);
+    }
+
+    #[test]
+    fn structures_come_nested_or_as_text() {
+        for value in [json!(["message"]), json!("[\"message\"]")] {
+            assert_eq!(with(value).json("it").as_deref(), Some(&json!(["message"])));
+        }
+        assert_eq!(with(json!("[")).json("it"), None);
+    }
+
+    #[test]
+    fn a_file_is_a_part_of_that_name_or_a_named_one() {
+        let upload = Upload { bytes: Bytes::from_static(b"x"), ..Upload::default() };
+        let mut params = with(json!("attach://part"));
+        params.attach("part", upload.clone());
+        assert_eq!(params.file("it"), Some(&upload));
+        params.set("photo", json!(""));
+        params.attach("photo", upload.clone());
+        assert_eq!(params.file("photo"), Some(&upload), "an upload beats an empty text");
+        assert_eq!(params.file("other"), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! Bots and chats by what clients call them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::ChatKind;
+
+/// A bot, as its token tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bot {
+    /// The number before the colon.
+    pub id: i64,
+}
+
+/// A chat, as a client names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChatId(pub i64);
+
+/// What the Bot API calls a chat's type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChatType {
+    /// One user.
+    Private,
+    /// A basic group.
+    Group,
+    /// A supergroup.
+    Supergroup,
+    /// A channel.
+    Channel,
+}
+
+/// What is known of a chat beside its budgets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chat {
+    /// Its id.
+    pub id: ChatId,
+    /// Its type.
+    pub r#type: ChatType,
+    /// Its `@name`, without the `@`, if somebody used it.
+    pub username: Option<String>,
+}
+
+impl Bot {
+    /// Its `@name`, without the `@`.
+    pub fn username(&self) -> String {
+        format!("fake_{}_bot", self.id)
+    }
+
+    /// Its name.
+    pub fn first_name(&self) -> String {
+        format!("Fake bot {}", self.id)
+    }
+}
+
+impl ChatType {
+    /// What the limits take it for.
+    pub const fn kind(self) -> ChatKind {
+        match self {
+            Self::Private => ChatKind::Private,
+            Self::Group | Self::Supergroup => ChatKind::Group,
+            Self::Channel => ChatKind::Channel,
+        }
+    }
+}
+
+impl ChatId {
+    /// What a chat is taken for whose type nobody has said: positive ids are users, from -10^12 on down supergroups,
+    /// other negative ones basic groups (core.telegram.org/api/bots/ids).
+    pub const fn guess(self) -> ChatType {
+        match self.0 {
+            0.. => ChatType::Private,
+            -1_000_000_000_000..0 => ChatType::Group,
+            _ => ChatType::Supergroup,
+        }
+    }
+}
