@@ -36,7 +36,7 @@ impl Client {
     /// Calls at `at` and does not wait.
     fn call(&mut self, at: Time, chat: u32, method: Method) -> CallId {
         let (token, chat) = (TokenIndex(0), ChatIndex(chat));
-        self.request(at, Request { token, chat, method, idempotency: None })
+        self.request(at, Request { token, chat, method, idempotency: None, items: 1 })
     }
 
     /// As [`Client::call`], with anything.
