@@ -8,3 +8,5 @@
 pub mod clock;
 pub mod params;
 pub mod peers;
+pub mod failure;
+pub mod kinds;
