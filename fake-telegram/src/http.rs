@@ -10,3 +10,4 @@ pub mod params;
 pub mod peers;
 pub mod failure;
 pub mod kinds;
+pub mod updates;
