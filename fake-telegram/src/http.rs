@@ -11,3 +11,5 @@ pub mod peers;
 pub mod failure;
 pub mod kinds;
 pub mod updates;
+pub mod inbox;
+pub mod webhook;
