@@ -13,3 +13,4 @@ pub mod kinds;
 pub mod updates;
 pub mod inbox;
 pub mod webhook;
+pub mod people;
