@@ -12,8 +12,8 @@ use crate::fault::{Fault, FaultKind, Phase};
 use crate::http::deeds;
 use crate::http::journal::Filter;
 use crate::http::metrics;
-use crate::http::people::act::Act;
 use crate::http::peers::{ChatId, ChatType};
+use crate::http::people::act::Act;
 use crate::http::reply::Reply;
 use crate::http::state::{BotState, Fated, State};
 use crate::profile::{Profile, ServerSettings};
@@ -27,7 +27,13 @@ type Refused = (u16, String);
 const PATHS: &str = "state, verdict, health, metrics, reset, profile, limits, faults, chats, users, journal, journal/count, clock, shutdown";
 
 /// Answers a request to `/__admin/PATH`.
-pub(super) async fn answer(state: &Arc<State>, method: &Method, path: &str, query: &str, body: &[u8]) -> Reply {
+pub(super) async fn answer(
+    state: &Arc<State>,
+    method: &Method,
+    path: &str,
+    query: &str,
+    body: &[u8],
+) -> Reply {
     let is_get = method == Method::GET || method == Method::HEAD;
     let is_put = method == Method::PUT || method == Method::POST;
     let answer = match path {
@@ -53,9 +59,10 @@ pub(super) async fn answer(state: &Arc<State>, method: &Method, path: &str, quer
             state.closing.send_replace(true);
             Ok(json!({ "ok": true }))
         }
-        _ if PATHS.split(", ").any(|known| known == path) => {
-            Err((405, format!("`{path}` does not take {method}; GET shows, POST or PUT changes, DELETE removes")))
-        }
+        _ if PATHS.split(", ").any(|known| known == path) => Err((
+            405,
+            format!("`{path}` does not take {method}; GET shows, POST or PUT changes, DELETE removes"),
+        )),
         _ => Err((404, format!("there is no `{path}` under /__admin/; there are {PATHS}"))),
     };
     match answer {
@@ -138,7 +145,10 @@ fn set_limits(state: &State, body: &[u8]) -> Result<Value, Refused> {
     let mut settings = serde_json::to_value(&now).map_err(|error| (500, error.to_string()))?;
     for (name, change) in changes {
         let Value::Object(change) = change else {
-            return Err((400, format!("limit `{name}` is no table; write {{\"{name}\": {{\"rate\": \"2/s\"}}}}")));
+            return Err((
+                400,
+                format!("limit `{name}` is no table; write {{\"{name}\": {{\"rate\": \"2/s\"}}}}"),
+            ));
         };
         let limit = &mut settings["limit"][&name];
         match limit.as_object_mut() {
@@ -187,9 +197,14 @@ fn set_faults(state: &State, faults: Vec<Fault>) -> Result<Value, Refused> {
 
 /// A fault in short: `502:10%`, `lost:5%:after`.
 pub(super) fn short_fault(text: &str) -> Result<Fault, String> {
-    let wrong = |what: String| format!("fault `{text}`: {what}; write it as CODE:RATE[:before|after|instead-of-429], as in `502:10%:after`");
+    let wrong = |what: String| {
+        format!(
+            "fault `{text}`: {what}; write it as CODE:RATE[:before|after|instead-of-429], as in `502:10%:after`"
+        )
+    };
     let mut parts = text.split(':');
-    let (Some(kind), Some(rate), phase, None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+    let (Some(kind), Some(rate), phase, None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
         return Err(wrong("it has other parts".to_owned()));
     };
     let kind: FaultKind = serde_json::from_value(kind.into()).map_err(|error| wrong(error.to_string()))?;
@@ -293,7 +308,8 @@ fn filter(query: &str) -> Result<Filter, Refused> {
         let number = value.parse::<i64>().map(Value::from);
         fields.insert(name.into_owned(), number.unwrap_or_else(|_| Value::String(value.into_owned())));
     }
-    serde_json::from_value(Value::Object(fields)).map_err(|error| (400, format!("the query cannot be read: {error}")))
+    serde_json::from_value(Value::Object(fields))
+        .map_err(|error| (400, format!("the query cannot be read: {error}")))
 }
 
 fn journal(state: &State, query: &str) -> Result<Value, Refused> {
@@ -348,9 +364,15 @@ mod tests {
     #[test]
     fn a_fault_in_short_says_code_rate_and_phase() {
         let fault = short_fault("502:10%").expect("a fault");
-        assert_eq!((fault.kind, fault.phase, fault.rate), (FaultKind::Status502, Phase::Before, Share::from_ppm(100_000)));
+        assert_eq!(
+            (fault.kind, fault.phase, fault.rate),
+            (FaultKind::Status502, Phase::Before, Share::from_ppm(100_000))
+        );
         let fault = short_fault("lost:0.5%:after").expect("a fault");
-        assert_eq!((fault.kind, fault.phase, fault.rate), (FaultKind::Lost, Phase::After, Share::from_ppm(5_000)));
+        assert_eq!(
+            (fault.kind, fault.phase, fault.rate),
+            (FaultKind::Lost, Phase::After, Share::from_ppm(5_000))
+        );
         for wrong in ["502", "502:10", "999:10%", "502:10%:between", "502:10%:after:x"] {
             let error = short_fault(wrong).expect_err(wrong);
             assert!(error.contains("CODE:RATE"), "{error}");

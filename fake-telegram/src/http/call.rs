@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::api::{Answer, Decision, Forbidden, Garbage, LimitIndex, Request, Truth};
 use crate::hint::RetryHint;
@@ -24,20 +23,20 @@ use crate::time::{Duration, Time};
 
 /// What a client of our own says beside a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Aside {
+pub(super) struct Aside {
     /// Its number for the call: it wants to know the truth.
-    pub call: Option<u64>,
+    pub(super) call: Option<u64>,
     /// Its draw for faults.
-    pub draw: Option<u32>,
+    pub(super) draw: Option<u32>,
     /// Its idempotency key.
-    pub idempotency: Option<u32>,
+    pub(super) idempotency: Option<u32>,
 }
 
 /// A call that somebody waits for.
 struct Job {
     state: Arc<State>,
     bot: Arc<BotState>,
-    method: MethodInfo,
+    method: Arc<MethodInfo>,
     params: Params,
     chat: Option<Known>,
     from: Option<Known>,
@@ -48,7 +47,13 @@ struct Job {
 }
 
 /// Answers a call of `method`, in lower case, by the bot with `token`.
-pub async fn call(state: &Arc<State>, token: &str, method: &str, params: Params, aside: Aside) -> Reply {
+pub(super) async fn call(
+    state: &Arc<State>,
+    token: &str,
+    method: &str,
+    params: Params,
+    aside: Aside,
+) -> Reply {
     if *state.closing.borrow() {
         return Reply::failure(&Failure::new(500, "Internal Server Error: restart"));
     }
@@ -138,7 +143,7 @@ impl Job {
             Truth::Delivered => self.perform(decision).await,
             Truth::Nothing if phantom => self.perform(decision).await,
             Truth::Replayed => self.replay(),
-            _ => Ok(Reply::ok(&Value::Null)),
+            _ => Ok(Reply::ok(())),
         };
         let (mut reply, outcome) = match decision.answer {
             Answer::Message { .. } | Answer::Nothing => match reply {
@@ -176,7 +181,7 @@ impl Job {
                 let mut closing = state.closing.subscribe();
                 tokio::select! {
                     updates = bot.inbox.get_updates(params) => updates.map(|updates| Reply::ok(&updates)),
-                    _ = closing.wait_for(|closing| *closing) => Ok(Reply::ok(&Value::Array(Vec::new()))),
+                    _ = closing.wait_for(|closing| *closing) => Ok(Reply::ok([(); 0])),
                 }
             }
             "setWebhook" => {
@@ -184,13 +189,13 @@ impl Job {
                 if change == Change::Set {
                     deliver(state, bot);
                 }
-                Ok(Reply::ok_with(&Value::Bool(true), Some(change.description())))
+                Ok(Reply::ok_with(true, Some(change.description())))
             }
             "deleteWebhook" => {
                 let change = bot.inbox.delete_webhook(params);
-                Ok(Reply::ok_with(&Value::Bool(true), Some(change.description())))
+                Ok(Reply::ok_with(true, Some(change.description())))
             }
-            "getWebhookInfo" => Ok(Reply::ok(&bot.inbox.webhook_info())),
+            "getWebhookInfo" => Ok(Reply::ok(bot.inbox.webhook_info())),
             "close" if decision.at < Time::ZERO + CLOSABLE_AFTER => {
                 let left = state.clock.real(CLOSABLE_AFTER - (decision.at - Time::ZERO));
                 Err(Failure::retry_after(u32::try_from(left.as_secs_ceil()).unwrap_or(u32::MAX)))
@@ -214,7 +219,7 @@ impl Job {
     fn replay(&self) -> Result<Reply, Failure> {
         let inner = self.bot.inner();
         let result = self.aside.idempotency.and_then(|key| inner.replays.get(&key));
-        Ok(Reply::ok(result.unwrap_or(&Value::Bool(true))))
+        Ok(result.map_or_else(|| Reply::ok(true), Reply::ok))
     }
 
     fn too_many_requests(&self, hint: RetryHint, at: Time) -> Reply {
@@ -323,7 +328,10 @@ fn deliver(state: &Arc<State>, bot: &Arc<BotState>) {
             let token = state.as_ref().and_then(|state| state.token_of(&bot));
             if let (Some(state), Some(token)) = (state, token) {
                 // Nobody learns what comes of it (`telegram.md` 2.4).
-                drop(Box::pin(call(&state, &token, &method.to_ascii_lowercase(), params, Aside::default())).await);
+                drop(
+                    Box::pin(call(&state, &token, &method.to_ascii_lowercase(), params, Aside::default()))
+                        .await,
+                );
             }
         }
     }));

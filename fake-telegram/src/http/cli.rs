@@ -175,7 +175,8 @@ impl Serve {
     }
 
     fn profile(&self) -> anyhow::Result<Profile> {
-        let mut settings = ServerSettings { profile: Some(self.profile.clone()), ..ServerSettings::default() };
+        let mut settings =
+            ServerSettings { profile: Some(self.profile.clone()), ..ServerSettings::default() };
         settings.penalties = self.no_penalties.then_some(false);
         for limit in &self.limits {
             let (name, limit) = limit_settings(limit).map_err(Invalid)?;
@@ -191,8 +192,11 @@ fn invalid(error: impl ToString) -> Invalid {
 
 /// `token:rate=25/s,burst=10`, `group:off`.
 fn limit_settings(text: &str) -> Result<(String, LimitSettings), String> {
-    let wrong =
-        |what: &str| format!("limit `{text}`: {what}; write it as NAME:off or NAME:KEY=VALUE,KEY=VALUE, as in `token:rate=25/s`");
+    let wrong = |what: &str| {
+        format!(
+            "limit `{text}`: {what}; write it as NAME:off or NAME:KEY=VALUE,KEY=VALUE, as in `token:rate=25/s`"
+        )
+    };
     let (name, rest) = text.split_once(':').ok_or_else(|| wrong("there is no colon"))?;
     let mut settings = Map::new();
     for pair in rest.split(',') {
@@ -205,7 +209,8 @@ fn limit_settings(text: &str) -> Result<(String, LimitSettings), String> {
         };
         settings.insert(key.trim().to_owned(), value);
     }
-    let settings = serde_json::from_value(Value::Object(settings)).map_err(|error| wrong(&error.to_string()))?;
+    let settings =
+        serde_json::from_value(Value::Object(settings)).map_err(|error| wrong(&error.to_string()))?;
     Ok((name.to_owned(), settings))
 }
 
@@ -239,7 +244,10 @@ fn banner(serve: &Serve, state: &State, addr: SocketAddr) -> anyhow::Result<()> 
     if !serve.quiet {
         let profile = state.core().profile().clone();
         let token = state.options.tokens.first().map_or("123456:ABC", String::as_str);
-        writeln!(out, "control  {base}/__admin/  (state, faults, chats, users, clock, journal, metrics, ...)")?;
+        writeln!(
+            out,
+            "control  {base}/__admin/  (state, faults, chats, users, clock, journal, metrics, ...)"
+        )?;
         writeln!(out, "profile  {}, seed {}{}", profile.name, state.options.seed, clock(state))?;
         for limit in &profile.limits {
             writeln!(out, "  {:<16} {}", limit.name, described(limit))?;
@@ -259,7 +267,10 @@ fn banner(serve: &Serve, state: &State, addr: SocketAddr) -> anyhow::Result<()> 
 
 /// The line that points a library here (each tried: `docs/bots.md`).
 const CLIENTS: [(&str, &str); 9] = [
-    ("python-telegram-bot", "ApplicationBuilder().token(T).base_url(\"BASE/bot\").base_file_url(\"BASE/file/bot\")"),
+    (
+        "python-telegram-bot",
+        "ApplicationBuilder().token(T).base_url(\"BASE/bot\").base_file_url(\"BASE/file/bot\")",
+    ),
     ("aiogram", "Bot(T, session=AiohttpSession(api=TelegramAPIServer.from_base(\"BASE\")))"),
     ("pyTelegramBotAPI", "telebot.apihelper.API_URL = \"BASE/bot{0}/{1}\""),
     ("grammY", "new Bot(T, { client: { apiRoot: \"BASE\" } })"),

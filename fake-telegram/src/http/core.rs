@@ -51,7 +51,12 @@ pub(super) enum Fate {
 }
 
 impl Core {
-    pub(super) fn new(profile: Profile, faults: Vec<Fault>, chats: Chats, key: u64) -> Result<Self, FaultError> {
+    pub(super) fn new(
+        profile: Profile,
+        faults: Vec<Fault>,
+        chats: Chats,
+        key: u64,
+    ) -> Result<Self, FaultError> {
         let compiled = Faults::new(&faults)?;
         let early = EarlyRetries::new(&profile.limits, 0);
         let model = Model::new(&profile, compiled, chats, 0);
@@ -185,7 +190,8 @@ impl Core {
     }
 
     fn note(&mut self, called: Called, decision: &Decision) {
-        if let (Truth::Refused { limit, .. }, Answer::TooManyRequests { .. }) = (decision.truth, decision.answer)
+        if let (Truth::Refused { limit, .. }, Answer::TooManyRequests { .. }) =
+            (decision.truth, decision.answer)
             && let Some(wait) = decision.answer.retry_after(decision.at)
         {
             self.early.refused(decision.at, called, limit, decision.at.saturating_add(wait));

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::chat::Action as Fate;
+use crate::http::peers::ChatType;
 use crate::http::people::act::{Act, Action};
 use crate::http::people::{Event, Membership, Scene};
-use crate::http::peers::ChatType;
 use crate::http::state::{BotState, Known, NO_CHAT, State};
 use crate::time::Time;
 
@@ -87,6 +87,7 @@ pub(super) async fn again_and_again(state: Arc<State>, deed: Act) {
         times += 1;
         // From the first on, so that no rounding adds up.
         let passed = u128::from(times) * u128::from(every.period.as_micros()) / u128::from(every.count);
-        at = first.saturating_add(crate::time::Duration::from_micros(u64::try_from(passed).unwrap_or(u64::MAX)));
+        at = first
+            .saturating_add(crate::time::Duration::from_micros(u64::try_from(passed).unwrap_or(u64::MAX)));
     }
 }

@@ -134,10 +134,15 @@ impl FromStr for Gate {
             _ => return Err(grammar()),
         };
         let bound = rest[length..].trim();
-        let (left, is_rate) = match left.split_once(": ").or_else(|| left.trim_end().split_once(':').filter(|_| !left.contains('{'))) {
-            Some((left, aggregate)) => match aggregate.trim() {
-                "rate" => (left, true),
-                "count" => (left, false),
+        // The colon of an aggregate stands behind the label's.
+        let labelled = left.find('}').map_or(0, |end| end + 1);
+        let (left, is_rate) = match left[labelled..]
+            .split_once(':')
+            .map(|(name, aggregate)| (labelled + name.len(), aggregate))
+        {
+            Some((end, aggregate)) => match aggregate.trim() {
+                "rate" => (&left[..end], true),
+                "count" => (&left[..end], false),
                 other => return Err(wrong(format!("unknown aggregate `{other}`; known are rate, count"))),
             },
             None => (left, false),
@@ -156,7 +161,10 @@ impl FromStr for Gate {
             let known: Vec<&str> = METRICS.iter().map(|(name, ..)| *name).collect();
             let near = known.iter().max_by_key(|known| (strsim::jaro(known, name) * 1e6) as u64);
             let near = near.map_or("", |near| near);
-            return Err(wrong(format!("unknown metric `{name}`; did you mean `{near}`? Known are {}", known.join(", "))));
+            return Err(wrong(format!(
+                "unknown metric `{name}`; did you mean `{near}`? Known are {}",
+                known.join(", ")
+            )));
         };
         if limit.is_some() && !METRICS[metric].1 {
             return Err(wrong(format!("`{name}` has no limits; leave `{{...}}` out")));
@@ -194,6 +202,7 @@ mod tests {
             "throttled{limit:chat} == 3",
             "throttled{limit:token}: rate <= 1%",
             "throttled: rate < 2.6%",
+            "throttled{limit: token}:rate<=1%",
             "requests: count >= 200",
             "lost != 1",
         ] {
@@ -211,7 +220,7 @@ mod tests {
         let error = |gate: &str| gate.parse::<Gate>().expect_err(gate).to_string();
         assert!(error("early_retires == 0").contains("did you mean `early_retries`"));
         assert!(error("requests{limit:chat} > 0").contains("has no limits"));
-        assert!(error("throttled: rate < 1").contains("1%"), "{}", error("throttled: rate < 1"));
+        assert!(error("throttled: rate < 1").contains("per cent"));
         assert!(error("throttled: p(99) < 1%").contains("known are rate, count"));
         for broken in ["", "throttled", "throttled = 1", "throttled == x", "throttled{chat} > 1"] {
             error(broken);

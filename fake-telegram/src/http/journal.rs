@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Time;
-
 /// The last calls, oldest first.
 #[derive(Debug)]
 pub struct Journal {
@@ -81,15 +79,8 @@ pub enum Outcome {
 
 impl Outcome {
     /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Ok,
-        Self::Refused,
-        Self::Forbidden,
-        Self::Rejected,
-        Self::Failed,
-        Self::Garbage,
-        Self::Lost,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Ok, Self::Refused, Self::Forbidden, Self::Rejected, Self::Failed, Self::Garbage, Self::Lost];
 
     /// Its name, as in JSON and in metrics.
     pub const fn name(self) -> &'static str {
@@ -172,11 +163,6 @@ impl Filter {
             && self.outcome.is_none_or(|outcome| outcome == entry.outcome)
             && self.call.is_none_or(|call| Some(call) == entry.call)
     }
-}
-
-/// Microseconds of the server's clock.
-pub(super) const fn us(at: Time) -> u64 {
-    at.as_micros()
 }
 
 #[cfg(test)]

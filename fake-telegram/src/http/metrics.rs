@@ -34,7 +34,8 @@ pub(super) fn text(state: &State) -> String {
         early.get_or_create(&[("limit", limit.clone())]).inc_by(*count);
     }
     let utilisation = Family::<Labels<1>, Gauge<f64, std::sync::atomic::AtomicU64>>::default();
-    let token = state.core().profile().limits.iter().find(|limit| limit.is_token_wide()).map(|l| l.name.clone());
+    let token =
+        state.core().profile().limits.iter().find(|limit| limit.is_token_wide()).map(|l| l.name.clone());
     if let Some(limit) = token {
         utilisation.get_or_create(&[("limit", limit)]).set(all.budget_utilisation_ppm as f64 / 1e6);
     }
@@ -48,17 +49,31 @@ pub(super) fn text(state: &State) -> String {
     let mut registry = Registry::with_prefix("floodlab");
     registry.register("requests", "Calls, by method and by what the client got", requests);
     registry.register("throttled", "Refusals, by limit", throttled);
-    registry.register("early_retries", "Calls that should have waited for an earlier refusal, by limit", early);
-    registry.register("calls_in_penalty", "Calls that arrived while a penalty ran", ConstCounter::new(all.calls_in_penalty));
+    registry.register(
+        "early_retries",
+        "Calls that should have waited for an earlier refusal, by limit",
+        early,
+    );
+    registry.register(
+        "calls_in_penalty",
+        "Calls that arrived while a penalty ran",
+        ConstCounter::new(all.calls_in_penalty),
+    );
     registry.register("delivered", "Messages that arrived in chats", ConstCounter::new(all.delivered));
-    registry.register("duplicates", "Messages whose text was delivered to the same chat before", ConstCounter::new(all.duplicates));
-    registry.register("budget_utilisation_ratio", "Tokens taken of those there were, of the bot that took most", utilisation);
+    registry.register(
+        "duplicates",
+        "Messages whose text was delivered to the same chat before",
+        ConstCounter::new(all.duplicates),
+    );
+    registry.register(
+        "budget_utilisation_ratio",
+        "Tokens taken of those there were, of the bot that took most",
+        utilisation,
+    );
     registry.register("bots", "Bots that have called", gauge(bots.len()));
     registry.register("held_calls", "Calls that are held open", gauge(held));
     registry.register("pending_updates", "Updates that wait for their bots", gauge(pending));
     registry.register("connections", "Open connections", gauge(state.connections.load(Ordering::Relaxed)));
     let mut text = String::new();
-    // Writing into a text does not fail.
-    drop(encode(&mut text, &registry));
-    text
+    encode(&mut text, &registry).map_or_else(|error| error.to_string(), |()| text)
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use crate::api::ChatIndex;
 use crate::chat::Chats;
 use crate::fault::Fault;
-use crate::http::people::act::Act;
 use crate::http::peers::{ChatId, ChatType};
+use crate::http::people::act::Act;
 use crate::http::state::ANY_CHAT;
 use crate::profile::Profile;
 
@@ -111,7 +111,10 @@ mod tests {
         let options = Options { chats: Some(Chats::of(ChatKind::Group, 5)), ..Options::default() };
         for kind in [ChatType::Private, ChatType::Group, ChatType::Channel] {
             let id = chat_id(ChatIndex(4), kind);
-            assert_eq!((options.index_of(id), id.guess().kind() == kind.kind() || kind == ChatType::Channel), (Some(ChatIndex(4)), true));
+            assert_eq!(
+                (options.index_of(id), id.guess().kind() == kind.kind() || kind == ChatType::Channel),
+                (Some(ChatIndex(4)), true)
+            );
             assert_eq!(options.index_of(chat_id(ChatIndex(5), kind)), None);
         }
         assert_eq!(options.index_of(ChatId(7)), None);

@@ -5,7 +5,6 @@ use http_body_util::Full;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::failure::Failure;
 
@@ -39,10 +38,10 @@ pub const DRAW: HeaderName = HeaderName::from_static("x-floodlab-draw");
 pub const TRUTH: HeaderName = HeaderName::from_static("x-floodlab-truth");
 
 #[derive(Serialize)]
-struct Envelope<'a> {
+struct Envelope<'a, T> {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a Value>,
+    result: Option<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_code: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,12 +60,12 @@ enum Parameters {
 
 impl Reply {
     /// 200 with a result.
-    pub fn ok(result: &Value) -> Self {
+    pub fn ok(result: impl Serialize) -> Self {
         Self::ok_with(result, None)
     }
 
     /// 200 with a result and, as `setWebhook` has it, a description.
-    pub fn ok_with(result: &Value, description: Option<&str>) -> Self {
+    pub fn ok_with(result: impl Serialize, description: Option<&str>) -> Self {
         let (ok, result) = (true, Some(result));
         Self::envelope(200, &Envelope { ok, result, error_code: None, description, parameters: None })
     }
@@ -102,10 +101,11 @@ impl Reply {
 
     fn error(code: u16, description: &str, parameters: Option<Parameters>) -> Self {
         let (error_code, description) = (Some(code), Some(description));
-        Self::envelope(code, &Envelope { ok: false, result: None, error_code, description, parameters })
+        let result = None::<()>;
+        Self::envelope(code, &Envelope { ok: false, result, error_code, description, parameters })
     }
 
-    fn envelope(status: u16, envelope: &Envelope<'_>) -> Self {
+    fn envelope(status: u16, envelope: &Envelope<'_, impl Serialize>) -> Self {
         Self::json(status, envelope)
     }
 
@@ -118,7 +118,8 @@ impl Reply {
             return Err(Cut);
         }
         let mut response = Response::new(Full::new(self.body));
-        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
         let set = [(RETRY_AFTER, self.retry_after), (TRUTH, self.truth)];
@@ -139,8 +140,6 @@ pub const JSON: &str = "application/json";
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn text(reply: &Reply) -> &str {
@@ -150,10 +149,10 @@ mod tests {
     /// The bodies of `telegram.md` 2.2, word for word.
     #[test]
     fn envelopes_are_those_of_the_api() {
-        assert_eq!(text(&Reply::ok(&json!(true))), r#"{"ok":true,"result":true}"#);
-        let described = Reply::ok_with(&json!(true), Some("Webhook was set"));
+        assert_eq!(text(&Reply::ok(true)), r#"{"ok":true,"result":true}"#);
+        let described = Reply::ok_with(true, Some("Webhook was set"));
         assert_eq!(text(&described), r#"{"ok":true,"result":true,"description":"Webhook was set"}"#);
-        let refused = Reply::failure(&Failure::too_many_requests(35));
+        let refused = Reply::failure(&Failure::retry_after(35));
         assert_eq!(
             text(&refused),
             r#"{"ok":false,"error_code":429,"description":"Too Many Requests: retry after 35","parameters":{"retry_after":35}}"#

@@ -150,9 +150,7 @@ async fn multipart(params: &mut Params, content_type: &str, bytes: Bytes) -> Res
 }
 
 /// A stream of one item that never fails.
-fn futures_like_once(
-    bytes: Bytes,
-) -> http_body_util::BodyDataStream<http_body_util::Full<Bytes>> {
+fn futures_like_once(bytes: Bytes) -> http_body_util::BodyDataStream<http_body_util::Full<Bytes>> {
     http_body_util::BodyDataStream::new(http_body_util::Full::new(bytes))
 }
 
@@ -164,7 +162,8 @@ mod tests {
 
     #[test]
     fn paths_lead_where_they_should() {
-        let call = |token: &'static str, method: &str| Route::Call { token: token.into(), method: method.into() };
+        let call =
+            |token: &'static str, method: &str| Route::Call { token: token.into(), method: method.into() };
         assert_eq!(route("/bot1:a/sendMessage"), call("1:a", "sendmessage"));
         assert_eq!(route("/bot1:a/test/GetMe"), call("1:a", "getme"));
         assert_eq!(route("/bot1%3Aa/"), call("1:a", ""));
@@ -201,7 +200,9 @@ mod tests {
         let body = "--X\r\ncontent-disposition:form-data;name=\"photo\";filename=photo.png\r\n\
              content-type:image/png\r\n\r\nPNG\r\n--X\r\nContent-Disposition: form-data; name=\"chat_id\"\r\n\r\n7\r\n--X--";
         let mut params = Params::default();
-        multipart(&mut params, "multipart/form-data; boundary=X", Bytes::from(body)).await.expect("it is sound");
+        multipart(&mut params, "multipart/form-data; boundary=X", Bytes::from(body))
+            .await
+            .expect("it is sound");
         let upload = params.file("photo").expect("a file");
         assert_eq!((upload.file_name.as_deref(), &upload.bytes[..]), (Some("photo.png"), &b"PNG"[..]));
         assert_eq!(params.integer("chat_id"), Some(7));

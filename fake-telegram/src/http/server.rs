@@ -89,11 +89,16 @@ impl Drop for Server {
 /// As [`Server::start`].
 pub async fn open(options: Options) -> anyhow::Result<(TcpListener, Arc<State>)> {
     let listener = TcpListener::bind(options.addr).await.map_err(|error| {
-        anyhow::anyhow!("cannot listen on {}: {error}; choose another --addr, or port 0 for a free one", options.addr)
+        anyhow::anyhow!(
+            "cannot listen on {}: {error}; choose another --addr, or port 0 for a free one",
+            options.addr
+        )
     })?;
     let state = Arc::new(State::new(options)?);
     for token in &state.options.tokens {
-        state.bot(token).map_err(|_| anyhow::anyhow!("`{token}` is no token; write it as `123456:SECRET`"))?;
+        state
+            .bot(token)
+            .map_err(|_| anyhow::anyhow!("`{token}` is no token; write it as `123456:SECRET`"))?;
     }
     Ok((listener, state))
 }
@@ -145,6 +150,7 @@ fn prepared(stream: TcpStream) -> TcpStream {
 }
 
 /// When there are no sockets left, those that are open have to end first.
+#[expect(clippy::disallowed_methods, reason = "the host's sockets know no other time")]
 async fn pause_after(error: &io::Error) {
     let is_the_clients = matches!(
         error.kind(),

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::{Notify, watch};
 
 use crate::api::{ChatIndex, ChatKind, TokenIndex};
-use crate::chat::{Action, Chats};
+use crate::chat::Action;
 use crate::http::clock::Clock;
-use crate::http::contents::Contents;
+use crate::http::contents::{Capacity, Contents};
 use crate::http::core::Core;
 use crate::http::failure::Failure;
 use crate::http::inbox::Inbox;
@@ -71,7 +71,7 @@ pub struct BotState {
 }
 
 /// What changes with every call of a bot.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Inner {
     pub(super) chats: FxHashMap<ChatId, Known>,
     pub(super) contents: Contents,
@@ -79,7 +79,7 @@ pub(super) struct Inner {
     last_message_id: i64,
     last_query_id: u64,
     /// Results by idempotency key, where the profile knows such keys.
-    pub(super) replays: FxHashMap<u32, Value>,
+    pub(super) replays: FxHashMap<u32, Box<RawValue>>,
 }
 
 /// A chat, as a bot knows it.
@@ -151,12 +151,21 @@ impl State {
             return Ok(bot.clone());
         }
         let index = self.core().new_token().ok_or_else(unauthorized)?;
+        let who = Bot { id };
+        let inner = Inner {
+            chats: FxHashMap::default(),
+            contents: Contents::new(&who, Capacity::default()),
+            counts: Counts::default(),
+            last_message_id: 0,
+            last_query_id: 0,
+            replays: FxHashMap::default(),
+        };
         let bot = Arc::new(BotState {
-            bot: Bot { id },
+            bot: who,
             token: index,
             inbox: Arc::new(Inbox::new(self.clock.clone())),
             in_flight: AtomicU32::new(0),
-            inner: Mutex::default(),
+            inner: Mutex::new(inner),
         });
         bots.insert(token.into(), bot.clone());
         Ok(bot)
@@ -348,13 +357,17 @@ fn chat_id(params: &Params, parameter: &str) -> Option<(ChatId, Option<String>)>
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
     fn tokens_are_digits_a_colon_and_a_secret() {
         assert_eq!(bot_id("110000:AAbench"), Some(110_000));
         assert_eq!(bot_id("1:a-_Z9"), Some(1));
-        for wrong in ["", "1", ":a", "1:", "01:a", "1:a b", "a:b", "-1:a", "1:a:b", "1:é", "99999999999999999999:a"] {
+        for wrong in
+            ["", "1", ":a", "1:", "01:a", "1:a b", "a:b", "-1:a", "1:a:b", "1:é", "99999999999999999999:a"]
+        {
             assert_eq!(bot_id(wrong), None, "{wrong}");
         }
     }
