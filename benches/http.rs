@@ -2,7 +2,7 @@
 //! runtimes, the same run. An element is a request.
 //!
 //! Every call is accepted: the limits of the profile `telegram` are all there, and the token's is wide. `one-bot` is a bot
-//! with 10,000 chats, `1000-bots` has 1,000 of them with 1,000 chats each, all of which have been written to.
+//! with 100,000 chats, `1000-bots` has 1,000 of them with 1,000 chats each, all of which have been written to.
 //! Under `cargo bench` the ratio and response times at half that load are printed at the end.
 
 #[path = "support/load.rs"]
@@ -37,7 +37,7 @@ fn main() {
             .expect("a free port");
     let hello = Hello::start();
     let (bots, chats) = (size(1_000, 20), size(1_000, 20));
-    let one_bot = |number: u64| send(1, 1 + number % 10_000, number);
+    let one_bot = |number: u64| send(1, 1 + number % 100_000, number);
     let many_bots = move |number: u64| send(2 + number % bots, 1 + number / bots % chats, number);
     let requests = size(4_000, 200);
 
@@ -87,7 +87,7 @@ fn main() {
 }
 
 /// The profile `telegram` with so much budget for each token that no call of this bench is refused: a chat is written to
-/// every 10,000 requests at most, and a bot may write a million messages a second.
+/// every 100,000 requests at most, and a bot may write a million messages a second.
 fn wide() -> Profile {
     let mut profile = Profile::telegram();
     for limit in &mut profile.limits {

@@ -15,4 +15,6 @@ mod reports;
 mod scenario_errors;
 mod scenarios;
 mod senders;
+#[cfg(feature = "live")]
+mod teloxide;
 mod theory;

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
 use serde_json::Value;
 
 /// The parameters of a call: query and body, merged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Params {
-    fields: IndexMap<String, Value>,
-    uploads: IndexMap<String, Upload>,
+    fields: IndexMap<String, Value, FxBuildHasher>,
+    uploads: IndexMap<String, Upload, FxBuildHasher>,
 }
 
 /// An uploaded file: a part of a multipart body with a file name.
