@@ -41,15 +41,28 @@ impl Server {
     /// # Errors
     /// If it cannot listen there, or the options are impossible.
     pub fn start(options: Options) -> anyhow::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let (listener, state) = runtime.block_on(open(options))?;
-        let addr = listener.local_addr()?;
-        let served = state.clone();
+        let (opened, started) = std::sync::mpsc::sync_channel(1);
+        // A runtime of its own, made where no other is: whoever starts a server may be inside of one.
         let thread = std::thread::Builder::new().name("fake-telegram".to_owned()).spawn(move || {
-            runtime.block_on(serve(listener, served));
+            let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(opened.send(Err(error.into()))),
+            };
+            let listening = runtime.block_on(async {
+                let (listener, state) = open(options).await?;
+                anyhow::Ok((listener.local_addr()?, listener, state))
+            });
+            let (addr, listener, state) = match listening {
+                Ok(listening) => listening,
+                Err(error) => return drop(opened.send(Err(error))),
+            };
+            if opened.send(Ok((addr, state.clone()))).is_ok() {
+                runtime.block_on(serve(listener, state));
+            }
             // What long polls and deliveries are left have nobody any more.
             runtime.shutdown_background();
         })?;
+        let (addr, state) = started.recv().map_err(|_| anyhow::anyhow!("the server's thread ended"))??;
         Ok(Self { addr, state, thread: Some(thread) })
     }
 
