@@ -10,6 +10,8 @@ mod list;
 mod progress;
 mod run;
 mod schema;
+#[cfg(feature = "live")]
+mod serve;
 mod welcome;
 
 use std::io::{self, Write};
@@ -46,6 +48,9 @@ enum Color {
 enum Verb {
     /// Run scenarios and report who was late and what the budget was spent on.
     Run(run::Arguments),
+    /// Serve the fake Telegram to real bots, and judge them.
+    #[cfg(feature = "live")]
+    Serve(Box<fake_telegram::http::cli::Serve>),
     /// Validate scenarios and print them with every default filled in.
     Check(check::Arguments),
     /// List what there is.
@@ -68,6 +73,8 @@ pub fn main(registry: &Registry) -> ExitCode {
     let done = match cli.verb {
         None => welcome::welcome(registry),
         Some(Verb::Run(arguments)) => run::run(&arguments, registry),
+        #[cfg(feature = "live")]
+        Some(Verb::Serve(arguments)) => serve::serve(&arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments, registry),
         Some(Verb::List(arguments)) => list::list(&arguments, registry),
         Some(Verb::Schema(arguments)) => schema::schema(&arguments, registry),
