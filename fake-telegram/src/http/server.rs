@@ -109,9 +109,7 @@ pub async fn open(options: Options) -> anyhow::Result<(TcpListener, Arc<State>)>
     })?;
     let state = Arc::new(State::new(options)?);
     for token in &state.options.tokens {
-        state
-            .bot(token)
-            .map_err(|_| anyhow::anyhow!("`{token}` is no token; write it as `123456:SECRET`"))?;
+        state.bot(token).map_err(|failure| anyhow::anyhow!("`{token}` is no token: {failure}"))?;
     }
     Ok((listener, state))
 }
@@ -151,8 +149,6 @@ pub async fn serve(listener: TcpListener, state: Arc<State>) {
         });
     }
     drop(listener);
-    // Those who wait for a hold learn that it is over.
-    state.core().let_go();
     drop(tokio::time::timeout(FAREWELL, graceful.shutdown()).await);
 }
 
@@ -217,7 +213,10 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Respons
             if parts.method != Method::GET && parts.method != Method::POST {
                 return Reply::failure(&Failure::new(405, "Method Not Allowed")).into_response(false);
             }
-            let mut params = request::of_query(parts.uri.query());
+            let mut params = match request::of_query(parts.uri.query()) {
+                Ok(params) => params,
+                Err(failure) => return Reply::failure(&failure).into_response(true),
+            };
             let body = request::of_body(&mut params, &parts.headers, body, state.options.body_max);
             match body.await {
                 Ok(()) => call(&state, &token, &method, params, aside(&parts.headers)).await,
@@ -265,7 +264,7 @@ fn file(state: &State, token: &str, path: &str) -> Reply {
 /// take to send headers, too.
 const IDLE_MAX: Duration = Duration::from_secs(120);
 /// Bytes of a request line and headers together. telebot puts 4,096 letters into a line: 37 kB in the worst case; the
-/// open server takes 256 KiB of headers (td `HttpReader.cpp`).
+/// open server takes 256 KiB of headers (td `HttpReader.cpp`). hyper looks when it has read, so up to twice as much may pass.
 const HEADERS_MAX: usize = 256 << 10;
 /// How long answers may take once the server is to end.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -78,7 +78,7 @@ async fn the_banner_says_where_and_how() {
         &*format!("{base}/__admin/"),
         "profile  telegram, seed 9, the clock stands",
         "30/s, burst 30, for each token",
-        "20 in any 1m, for each chat",
+        "20 in any 1min, for each chat",
         "42:SECRET",
         &format!("base_url(\"{base}/bot\")"),
         "requests            0",

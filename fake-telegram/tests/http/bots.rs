@@ -1,5 +1,10 @@
 //! Several bots on one server: nothing of one is the other's.
 
+use fake_telegram::api::{ChatIndex, ChatKind};
+use fake_telegram::chat::{Chats, Lifecycle};
+use fake_telegram::http::options::{Options, chat_id};
+use fake_telegram::http::peers::ChatType;
+use fake_telegram::units::Share;
 use serde_json::json;
 
 use crate::fake::Fake;
@@ -76,13 +81,21 @@ async fn one_is_forgotten_and_the_other_is_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_about_no_chat_are_no_chats_business() {
-    let fake = Fake::frozen();
+    // Nobody in this scenario can receive.
+    let all = Share::from_ppm(1_000_000);
+    let mut chats = Chats::new(1, Lifecycle { dead: all, ..Lifecycle::default() });
+    chats.add(ChatKind::Private, 10);
+    let fake = Fake::with(Options { chats: Some(chats), ..Options::default() });
+    let dead = chat_id(ChatIndex(9), ChatType::Private).0;
+    let answer = fake.call_by(A, "sendMessage", json!({ "chat_id": dead, "text": "x" })).await;
+    assert_eq!(answer.failure(), (403, "Forbidden: bot was blocked by the user"));
+    fake.call_by(A, "sendMessage", json!({ "chat_id": 7001, "text": "another chat" })).await;
     // All that people can do to chats leaves them alone.
     for chat in [0, 1, 2] {
         fake.tell("chats", json!({ "chat": chat, "action": "block" })).await;
     }
-    for _ in 0..40 {
+    for offset in 1..40 {
         fake.call_by(A, "getMe", json!({})).await.result();
-        fake.call_by(A, "getUpdates", json!({ "offset": 1 })).await.result();
+        fake.call_by(A, "getUpdates", json!({ "offset": offset })).await.result();
     }
 }

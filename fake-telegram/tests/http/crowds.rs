@@ -80,7 +80,7 @@ async fn connections_beyond_the_bound_are_closed_and_room_comes_back() {
     }
     // The fifth is that which asks.
     fake.until("they are in", |state| state["connections"] == 5).await;
-    let beyond = fake.raw_open(b"GET /__admin/health HTTP/1.1\r\n\r\n").await;
+    let beyond = fake.raw(b"GET /__admin/health HTTP/1.1\r\n\r\n").await;
     assert_eq!(beyond.statuses(), [0; 0]);
     held.clear();
     fake.until("they are gone", |state| state["connections"] == 1).await;

@@ -128,8 +128,8 @@ impl Fake {
         TcpStream::connect(self.server.addr()).await.expect("it listens")
     }
 
-    /// Writes bytes, and says that no more come; everything that comes back.
-    pub(crate) async fn raw(&self, bytes: &[u8]) -> Raw {
+    /// Writes bytes, and hangs up; everything that comes back.
+    pub(crate) async fn cut(&self, bytes: &[u8]) -> Raw {
         let mut stream = self.connect().await;
         // Whoever is refused may find the connection closed before all is written.
         drop(stream.write_all(bytes).await);
@@ -137,8 +137,8 @@ impl Fake {
         read(stream).await
     }
 
-    /// As [`Fake::raw`], for requests after which the connection is closed by the server.
-    pub(crate) async fn raw_open(&self, bytes: &[u8]) -> Raw {
+    /// Writes bytes after which the server closes the connection; everything that comes back.
+    pub(crate) async fn raw(&self, bytes: &[u8]) -> Raw {
         let mut stream = self.connect().await;
         drop(stream.write_all(bytes).await);
         read(stream).await

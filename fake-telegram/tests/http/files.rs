@@ -120,5 +120,5 @@ async fn files_of_more_than_20_mb_are_not_told_and_of_more_than_50_not_taken() {
     assert_eq!(file.failure(), (400, "Bad Request: file is too big"));
     let huge =
         format!("POST /bot{BOT}/sendDocument HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", 60 << 20);
-    assert_eq!(fake.raw_open(huge.as_bytes()).await.statuses(), [413]);
+    assert_eq!(fake.raw(huge.as_bytes()).await.statuses(), [413]);
 }

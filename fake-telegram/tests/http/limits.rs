@@ -142,7 +142,7 @@ async fn limits_and_profiles_change_while_it_runs() {
     for _ in 0..50 {
         fake.send(7001, "x").await;
     }
-    assert_eq!(fake.look("profile").await["name"], "unlimited");
+    assert_eq!(fake.look("profile").await["profile"], "unlimited");
     let wrong = fake.admin(reqwest::Method::PUT, "profile", Some(json!("telegrm"))).await;
     assert_eq!(wrong.status, 400);
     assert!(wrong.text.contains("telegram"), "it says what there is: {}", wrong.text);

@@ -37,7 +37,7 @@ fn bare(raw: &Raw, statuses: &[u16]) {
 async fn what_is_no_http_gets_a_status_and_nothing_else() {
     let fake = Fake::frozen();
     let long = "a".repeat(70_000);
-    let header = "a".repeat(400_000);
+    let header = "a".repeat(1_000_000);
     let many = "X-Many: 1\r\n".repeat(300);
     for (what, bytes, statuses) in [
         ("words", "good morning, server\r\n\r\n".to_owned(), &[400][..]),
@@ -61,7 +61,7 @@ async fn what_is_no_http_gets_a_status_and_nothing_else() {
         ("a long header", format!("GET / HTTP/1.1\r\nX-Long: {header}\r\n\r\n"), &[431]),
         ("many headers", format!("GET / HTTP/1.1\r\n{many}\r\n"), &[431]),
     ] {
-        let raw = fake.raw_open(bytes.as_bytes()).await;
+        let raw = fake.raw(bytes.as_bytes()).await;
         assert!(!raw.0.is_empty(), "{what}");
         bare(&raw, statuses);
         fake.health().await;
@@ -69,7 +69,7 @@ async fn what_is_no_http_gets_a_status_and_nothing_else() {
     // TLS where there is none, and nothing at all.
     let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x00\xff\xfe\xfd";
     for bytes in [&hello[..], b"", b"\0\0\0\0", b"GET"] {
-        let raw = fake.raw(bytes).await;
+        let raw = fake.cut(bytes).await;
         assert!(raw.body().is_empty(), "{raw:?}");
         fake.health().await;
     }
@@ -89,19 +89,19 @@ async fn a_long_query_is_no_long_path() {
 async fn a_body_may_be_too_big_and_is_not_read_then() {
     let fake = Fake::with(Options { body_max: 1_000, ..Options::default() });
     let too_large = (413, "Request Entity Too Large".to_owned());
-    let raw = fake.raw_open(&post("application/json", &[b' '; 1_001])).await;
+    let raw = fake.raw(&post("application/json", &[b' '; 1_001])).await;
     assert_eq!(failure(&raw), too_large);
     // Nobody waits for what was only announced.
     let announced =
         format!("POST /bot{BOT}/sendDocument HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n");
-    assert_eq!(failure(&fake.raw_open(announced.as_bytes()).await), too_large);
+    assert_eq!(failure(&fake.raw(announced.as_bytes()).await), too_large);
     let chunk = format!("3e8\r\n{}\r\n", "x".repeat(1_000));
     let chunked = format!(
         "POST /bot{BOT}/sendDocument HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\r\n"
     );
-    assert_eq!(failure(&fake.raw_open(chunked.as_bytes()).await), too_large);
+    assert_eq!(failure(&fake.raw(chunked.as_bytes()).await), too_large);
     let admin = "POST /__admin/users HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n";
-    assert_eq!(fake.raw_open(admin.as_bytes()).await.statuses(), [413]);
+    assert_eq!(fake.raw(admin.as_bytes()).await.statuses(), [413]);
     fake.health().await;
 }
 
@@ -110,11 +110,11 @@ async fn a_body_that_ends_too_early_is_an_unexpected_end() {
     let fake = Fake::frozen();
     let json = post("application/json", br#"{"chat_id":7001,"text":"hello"}"#);
     // A client that is gone gets nothing, and nothing is sent for it.
-    fake.raw(&json[..json.len() - 5]).await;
+    fake.cut(&json[..json.len() - 5]).await;
     let cut = format!(
         "POST /bot{BOT}/sendMessage HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{{}}\r\n0\r\n\r\n"
     );
-    let raw = fake.raw_open(cut.as_bytes()).await;
+    let raw = fake.raw(cut.as_bytes()).await;
     assert_eq!(failure(&raw), (400, "Bad Request: unexpected end of request content".to_owned()));
     assert_eq!(fake.look("state").await["calls"], 0);
     assert_eq!(fake.raw(&json).await.statuses(), [200]);
@@ -144,7 +144,6 @@ async fn malformed_multipart_gets_an_answer() {
     let end = "Bad Request: unexpected end of request content";
     for (content_type, body, description) in [
         ("multipart/form-data", "", "Bad Request: boundary not found"),
-        ("multipart/form-data; boundary=", "", "Bad Request: boundary not found"),
         (
             "multipart/form-data; boundary=X",
             "--X\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nhi",
@@ -196,7 +195,7 @@ async fn texts_are_utf_8() {
 async fn no_number_is_too_large() {
     let fake = Fake::frozen();
     // An id beyond 64 bits is nobody's.
-    for chat in ["99999999999999999999", "-99999999999999999999", "1.5", "1e3", "9223372036854775808"] {
+    for chat in ["99999999999999999999", "-99999999999999999999", "9223372036854775808"] {
         let body = format!(r#"{{"chat_id":{chat},"text":"x"}}"#);
         let raw = fake.raw(&post("application/json", body.as_bytes())).await;
         assert_eq!(failure(&raw), (400, "Bad Request: chat not found".to_owned()), "{chat}");
@@ -239,7 +238,7 @@ async fn no_number_is_too_large() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_pipelined_and_chunked_requests_are_requests() {
     let fake = Fake::frozen();
-    let old = fake.raw_open(format!("GET /bot{BOT}/getMe HTTP/1.0\r\n\r\n").as_bytes()).await;
+    let old = fake.raw(format!("GET /bot{BOT}/getMe HTTP/1.0\r\n\r\n").as_bytes()).await;
     assert_eq!(old.statuses(), [200], "and the connection is closed");
     assert!(old.body().starts_with(r#"{"ok":true,"result":{"id":110000"#), "{}", old.body());
     // Three at once, answered in order.
@@ -247,7 +246,7 @@ async fn old_pipelined_and_chunked_requests_are_requests() {
         format!("GET /bot{BOT}/sendMessage?chat_id=7001&text={text} HTTP/1.1\r\nHost: x\r\n{end}\r\n")
     };
     let all = send("one", "") + &send("two", "") + &send("three", "Connection: close\r\n");
-    let raw = fake.raw_open(all.as_bytes()).await;
+    let raw = fake.raw(all.as_bytes()).await;
     assert_eq!(raw.statuses(), [200; 3]);
     let text = String::from_utf8_lossy(&raw.0).into_owned();
     let at = |word: &str| text.find(&format!("\"text\":\"{word}\"")).expect(word);
@@ -261,7 +260,7 @@ async fn old_pipelined_and_chunked_requests_are_requests() {
         bytes.extend_from_slice(&[b'1', b'\r', b'\n', *byte, b'\r', b'\n']);
     }
     bytes.extend_from_slice(b"0\r\n\r\n");
-    let raw = fake.raw_open(&bytes).await;
+    let raw = fake.raw(&bytes).await;
     assert_eq!((raw.statuses(), raw.body().contains("chunks")), (vec![200], true));
 }
 
@@ -287,10 +286,10 @@ async fn other_verbs_are_not_allowed() {
     let fake = Fake::frozen();
     for verb in ["PUT", "DELETE", "PATCH", "OPTIONS", "BREW"] {
         let request = format!("{verb} /bot{BOT}/getMe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        assert_eq!(failure(&fake.raw_open(request.as_bytes()).await).0, 405, "{verb}");
+        assert_eq!(failure(&fake.raw(request.as_bytes()).await).0, 405, "{verb}");
     }
     let encoded = format!(
         "POST /bot{BOT}/getMe HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Encoding: br\r\nContent-Length: 0\r\n\r\n"
     );
-    assert_eq!(failure(&fake.raw_open(encoded.as_bytes()).await).0, 415);
+    assert_eq!(failure(&fake.raw(encoded.as_bytes()).await).0, 415);
 }

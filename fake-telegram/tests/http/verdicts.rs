@@ -157,7 +157,10 @@ async fn faults_come_as_ordered_and_are_told_apart() {
     fake.admin(reqwest::Method::DELETE, "faults", None).await.ok();
     fake.tell("faults", json!([{ "kind": "html", "rate": "100%", "for": "10s" }])).await;
     let page = send().await;
-    assert_eq!((page.status, &page.headers["content-type"]), (200, &reqwest::header::HeaderValue::from_static("text/html")));
+    assert_eq!(
+        (page.status, &page.headers["content-type"]),
+        (200, &reqwest::header::HeaderValue::from_static("text/html"))
+    );
     assert!(page.text.starts_with('<'), "{}", page.text);
     fake.advance("10s").await;
     send().await.result();
