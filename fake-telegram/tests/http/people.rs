@@ -117,6 +117,18 @@ async fn chats_are_blocked_deleted_and_deactivated_for_every_bot() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_said_of_a_chat_counts_for_bots_that_know_it() {
+    let fake = Fake::frozen();
+    let id = -1_001_234_567_890_i64;
+    let sent = || fake.call("sendMessage", json!({ "chat_id": id, "text": "x" }));
+    assert_eq!(sent().await.result()["chat"]["type"], "supergroup", "as its id has it");
+    fake.tell("chats", json!({ "chat": id, "type": "channel" })).await;
+    assert_eq!(sent().await.result()["chat"]["type"], "channel");
+    let journal = fake.look("journal/count?outcome=ok").await;
+    assert_eq!(journal["count"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_group_that_became_a_supergroup_says_where_it_is() {
     let fake = Fake::frozen();
     let new = -1_001_234_567_890_i64;

@@ -55,7 +55,7 @@ async fn updates_come_with_the_secret_in_order_and_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_more_connections_than_allowed() {
     let (fake, bot) = (Fake::frozen(), MockServer::start().await);
-    let slow = ResponseTemplate::new(200).set_delay(std::time::Duration::from_millis(300));
+    let slow = ResponseTemplate::new(200).set_delay(std::time::Duration::from_secs(1));
     Mock::given(method("POST")).respond_with(slow).mount(&bot).await;
     set(&fake, &bot, json!({ "max_connections": 2 })).await;
     for chat in 1..=5 {
