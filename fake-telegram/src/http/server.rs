@@ -16,7 +16,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::http::admin;
 use crate::http::call::{Aside, call};
@@ -101,7 +101,7 @@ impl Drop for Server {
 /// # Errors
 /// As [`Server::start`].
 pub async fn open(options: Options) -> anyhow::Result<(TcpListener, Arc<State>)> {
-    let listener = TcpListener::bind(options.addr).await.map_err(|error| {
+    let listener = listen(options.addr).map_err(|error| {
         anyhow::anyhow!(
             "cannot listen on {}: {error}; choose another --addr, or port 0 for a free one",
             options.addr
@@ -112,6 +112,15 @@ pub async fn open(options: Options) -> anyhow::Result<(TcpListener, Arc<State>)>
         state.bot(token).map_err(|failure| anyhow::anyhow!("`{token}` is no token: {failure}"))?;
     }
     Ok((listener, state))
+}
+
+fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // What a server that has just ended leaves behind does not keep the next one out.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
 }
 
 /// Serves until the state is closing; then answers what is in flight.
@@ -260,6 +269,9 @@ fn file(state: &State, token: &str, path: &str) -> Reply {
     }
 }
 
+/// Connections that wait to be accepted. With tokio's 128, who connects while they are full waits for a second: ten
+/// thousand clients at once took half a minute. The host may allow fewer.
+const BACKLOG: u32 = 4_096;
 /// Real clients keep idle connections and do not like to lose them: nothing under 75 s. It bounds how long somebody may
 /// take to send headers, too.
 const IDLE_MAX: Duration = Duration::from_secs(120);

@@ -94,9 +94,10 @@ fn every_call_gets_an_answer() {
     static METHODS: OnceLock<Vec<String>> = OnceLock::new();
     let methods = METHODS.get_or_init(|| Methods::load().iter().map(|method| method.name.clone()).collect());
     let runtime = runtime();
-    // No limits, so that calls get as far as they can.
+    // No limits, so that calls get as far as they can; and no time that is worth a word, where calls are held.
     let profile = fake_telegram::profile::Profile::unlimited();
-    let fake = runtime.block_on(async { Fake::with(Options { profile, ..Options::default() }) });
+    let fake =
+        runtime.block_on(async { Fake::with(Options { profile, speed: 1_000, ..Options::default() }) });
     let cases = (prop::sample::select(&methods[..]), any_params(), any::<bool>());
     let ran = TestRunner::new(config(1_500)).run(&cases, |(method, params, as_form)| {
         let answer = runtime.block_on(async {
