@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fake_telegram::http::options::Options;
 use serde_json::json;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
@@ -73,17 +73,22 @@ async fn slow_clients_stop_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_beyond_the_bound_are_closed_and_room_comes_back() {
-    let fake = Fake::with(Options { connections_max: 5, ..Options::default() });
-    let mut held = Vec::new();
-    for _ in 0..4 {
-        held.push(fake.connect().await);
+    let fake = Fake::with(Options { connections_max: 20, ..Options::default() });
+    // This one is in, whoever comes.
+    fake.health().await;
+    let mut served = Vec::new();
+    for _ in 0..30 {
+        let mut stream = fake.connect().await;
+        drop(stream.write_all(b"GET /__admin/health HTTP/1.1\r\n\r\n").await);
+        let mut first = [0];
+        if matches!(stream.read(&mut first).await, Ok(1)) {
+            served.push(stream);
+        }
     }
-    // The fifth is that which asks.
-    fake.until("they are in", |state| state["connections"] == 5).await;
-    let beyond = fake.raw(b"GET /__admin/health HTTP/1.1\r\n\r\n").await;
-    assert_eq!(beyond.statuses(), [0; 0]);
-    held.clear();
-    fake.until("they are gone", |state| state["connections"] == 1).await;
+    // reqwest keeps one or two.
+    assert!((17..=19).contains(&served.len()), "{}", served.len());
+    served.clear();
+    fake.until("they are gone", |state| state["connections"].as_u64() <= Some(3)).await;
     assert_eq!(fake.raw(b"GET /__admin/health HTTP/1.0\r\n\r\n").await.statuses(), [200]);
 }
 

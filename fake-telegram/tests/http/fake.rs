@@ -45,7 +45,7 @@ impl Fake {
 
     pub(crate) fn with(options: Options) -> Self {
         let server = Server::start(Options { addr: ([127, 0, 0, 1], 0).into(), ..options });
-        let client = reqwest::Client::builder().no_proxy().build();
+        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build();
         Self { server: server.expect("a free port"), client: client.expect("a client") }
     }
 
