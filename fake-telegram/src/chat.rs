@@ -106,6 +106,8 @@ enum State {
     },
     /// For ever.
     Unknown,
+    /// Always there.
+    Lasting,
 }
 
 impl Chats {
@@ -121,6 +123,16 @@ impl Chats {
         let mut chats = Self::new(0, Lifecycle::default());
         chats.add(kind, count);
         chats
+    }
+
+    /// Adds a chat of `kind` to which nothing ever happens; its index.
+    pub fn add_lasting(&mut self, kind: ChatKind) -> ChatIndex {
+        let index = ChatIndex(self.cells.len() as u32);
+        self.cells.push(Cell { kind, state: State::Lasting });
+        if self.churns() {
+            self.turns.push(Time::MAX);
+        }
+        index
     }
 
     /// Adds `count` chats of `kind`, as they are at the start of the run; the index of the first.
@@ -201,6 +213,7 @@ impl Chats {
         match *self.cells.get(chat.0 as usize)? {
             Cell { kind, state: State::Known { dead } } => Some((kind, dead)),
             Cell { state: State::Unknown, .. } => None,
+            Cell { kind, state: State::Lasting } => Some((kind, None)),
         }
     }
 
@@ -319,6 +332,18 @@ mod tests {
         // 1,000 expected, standard deviation 30.
         assert!((850..=1_150).contains(&dead(&mut chats, Time::ZERO)));
         assert_eq!(chats.dead(ChatIndex(10_000), Time::ZERO), None, "an unknown chat is not dead");
+    }
+
+    #[test]
+    fn a_lasting_chat_outlasts_the_others() {
+        let all = Share::from_ppm(1_000_000);
+        let die = Change { at: DAY, action: Action::Die, share: None, chats: vec![], range: None };
+        let (mean_life, schedule) = (Some(Duration::from_secs(1)), vec![die]);
+        let mut chats =
+            Chats::new(5, Lifecycle { dead: all, unknown: all, mean_life, schedule, ..Lifecycle::default() });
+        let lasting = chats.add_lasting(ChatKind::Private);
+        chats.happens(lasting, Action::Die, Time::ZERO);
+        assert_eq!(chats.look(lasting, Time::ZERO + DAY + DAY), Some((ChatKind::Private, None)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::http::methods::MethodInfo;
 use crate::http::params::Params;
 use crate::http::peers::ChatType;
 use crate::http::reply::{JSON, Reply};
-use crate::http::state::{ANY_CHAT, BotState, Known, NO_CHAT, State};
+use crate::http::state::{BotState, Known, NO_CHAT, State};
 use crate::http::updates::Change;
 use crate::http::webhook;
 use crate::time::{Duration, Time};
@@ -80,7 +80,7 @@ pub(super) async fn call(
     }
     let request = Request {
         token: job.bot.token,
-        chat: job.chat.as_ref().map_or(ANY_CHAT, |known| known.index),
+        chat: job.chat.as_ref().map_or_else(|| state.options.any_chat(), |known| known.index),
         method: job.method.family,
         idempotency: aside.idempotency,
         items: u16::try_from(items).unwrap_or(u16::MAX),
@@ -93,9 +93,15 @@ pub(super) async fn call(
             state.held.notify_one();
             // Whether its client waits or not, the call goes on.
             let finished = tokio::spawn(async move {
-                match decision.await {
-                    Ok(decision) => job.finish(decision).await,
-                    Err(_) => Reply::failure(&Failure::retry_after(RESTART)),
+                let mut closing = job.state.closing.subscribe();
+                let decision = tokio::select! {
+                    biased;
+                    decision = decision => decision.ok(),
+                    _ = closing.wait_for(|closing| *closing) => None,
+                };
+                match decision {
+                    Some(decision) => job.finish(decision).await,
+                    None => job.restarts(),
                 }
             });
             finished.await.unwrap_or_else(|_| Reply::cut())
@@ -132,7 +138,11 @@ impl Job {
         if !is_too_much || self.state.core().profile().hold.is_none() {
             return None;
         }
-        self.state.clock.sleep_until(self.arrived + OVERLOAD_HOLD).await;
+        let mut closing = self.state.closing.subscribe();
+        tokio::select! {
+            () = self.state.clock.sleep_until(self.arrived.saturating_add(OVERLOAD_HOLD)) => {}
+            _ = closing.wait_for(|closing| *closing) => return Some(self.restarts()),
+        }
         Some(self.note(Reply::failure(&Failure::retry_after(OVERLOAD_WAIT)), Outcome::Refused))
     }
 
@@ -281,6 +291,11 @@ impl Job {
     fn limit(&self, limit: LimitIndex) -> Box<str> {
         let core = self.state.core();
         core.profile().limits.get(usize::from(limit.0)).map_or("", |limit| &limit.name).into()
+    }
+
+    /// The server ends, or begins anew, before it has decided.
+    fn restarts(&self) -> Reply {
+        self.note(Reply::failure(&Failure::retry_after(RESTART)), Outcome::Refused)
     }
 
     /// Writes down a call that never got to the limits.

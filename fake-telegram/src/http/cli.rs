@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -16,7 +15,7 @@ use crate::http::gate::{Gate, Judged};
 use crate::http::options::Options;
 use crate::http::people::act::Act;
 use crate::http::server;
-use crate::http::state::State;
+use crate::http::state::{State, is_token};
 use crate::http::verdict::Verdict;
 use crate::limits::{Algorithm, Limit};
 use crate::profile::{LimitSettings, Profile, ServerSettings};
@@ -124,9 +123,15 @@ pub fn run(serve: &Serve) -> anyhow::Result<Ended> {
         serve.gates.iter().map(|gate| gate.parse()).collect::<Result<_, _>>().map_err(invalid)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let state = runtime.block_on(async {
+        // Whoever has read the banner may send a signal.
+        let ended = ended()?;
         let (listener, state) = server::open(options).await?;
         banner(serve, &state, listener.local_addr()?)?;
-        tokio::spawn(end_on_signal(state.clone()));
+        let told = state.clone();
+        tokio::spawn(async move {
+            ended.await;
+            told.closing.send_replace(true);
+        });
         server::serve(listener, state.clone()).await;
         anyhow::Ok(state)
     })?;
@@ -155,6 +160,9 @@ impl Serve {
         let faults: Vec<Fault> =
             self.faults.iter().map(|fault| short_fault(fault)).collect::<Result<_, _>>().map_err(Invalid)?;
         Faults::new(&faults).map_err(invalid)?;
+        if let Some(wrong) = self.tokens.iter().find(|token| !is_token(token)) {
+            return Err(invalid(format!("`{wrong}` is no token; write it as `123456:SECRET`")).into());
+        }
         Ok(Options {
             addr: self.addr.unwrap_or(local),
             profile: self.profile()?,
@@ -220,21 +228,22 @@ fn people(path: &Path) -> anyhow::Result<Vec<Act>> {
     Ok(acts.map_err(|error| invalid(format!("{}: {error}; it is a JSON list of acts", path.display())))?)
 }
 
-async fn end_on_signal(state: Arc<State>) {
-    let interrupted = tokio::signal::ctrl_c();
+/// Completes when the process is interrupted or terminated, counted from this call on.
+fn ended() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
     #[cfg(unix)]
     {
-        let terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate());
-        if let Ok(mut terminated) = terminated {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut interrupted = signal(SignalKind::interrupt())?;
+        let mut terminated = signal(SignalKind::terminate())?;
+        Ok(async move {
             tokio::select! {
-                _ = interrupted => {}
+                _ = interrupted.recv() => {}
                 _ = terminated.recv() => {}
             }
-        }
+        })
     }
     #[cfg(not(unix))]
-    drop(interrupted.await);
-    state.closing.send_replace(true);
+    Ok(async { drop(tokio::signal::ctrl_c().await) })
 }
 
 fn banner(serve: &Serve, state: &State, addr: SocketAddr) -> anyhow::Result<()> {

@@ -29,6 +29,9 @@ struct Hands {
     running: u32,
 }
 
+/// It is not set beyond this, so that there is always a later time: some 146,000 years.
+const LATEST: Time = Time::from_micros(1 << 62);
+
 /// How a clock goes, for whoever looks at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
@@ -86,9 +89,9 @@ impl Clock {
         self.change(|hands| hands.speed = hands.running);
     }
 
-    /// Sets it forward.
+    /// Sets it forward, by as much as there is.
     pub fn advance(&self, by: Duration) {
-        self.change(|hands| hands.at = hands.at.saturating_add(by));
+        self.change(|hands| hands.at = hands.at.saturating_add(by).min(LATEST).max(hands.at));
     }
 
     /// Completes when it is `deadline`, however the hands are moved meanwhile.

@@ -102,11 +102,6 @@ impl Core {
         Ok(())
     }
 
-    /// Nobody waits for a decision any more.
-    pub(super) fn let_go(&mut self) {
-        self.held.clear();
-    }
-
     /// Begins again, with these chats.
     pub(super) fn reset(&mut self, chats: Chats) {
         *self.model.chats() = chats;

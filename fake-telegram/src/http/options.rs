@@ -7,7 +7,6 @@ use crate::chat::Chats;
 use crate::fault::Fault;
 use crate::http::peers::{ChatId, ChatType};
 use crate::http::people::act::Act;
-use crate::http::state::ANY_CHAT;
 use crate::profile::Profile;
 
 /// How a server is to be. The default is what `fake-telegram` without flags is.
@@ -87,9 +86,16 @@ pub const fn chat_id(index: ChatIndex, kind: ChatType) -> ChatId {
 }
 
 impl Options {
-    /// The chats at the start: those of the scenario, or the one that calls about no chat are about.
+    /// The chats at the start: those of the scenario, and the one that calls about no chat are about.
     pub(super) fn chats(&self) -> Chats {
-        self.chats.clone().unwrap_or_else(|| Chats::of(ChatType::Private.kind(), ANY_CHAT.0 + 1))
+        let mut chats = self.chats.clone().unwrap_or_default();
+        chats.add_lasting(ChatType::Private.kind());
+        chats
+    }
+
+    /// The chat that calls about no chat are about: it is always there.
+    pub(super) fn any_chat(&self) -> ChatIndex {
+        ChatIndex(self.chats.as_ref().map_or(0, |chats| chats.len() as u32))
     }
 
     /// The chat of a scenario with that id.

@@ -5,9 +5,10 @@
 
 pub mod act;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::http::kinds::Kind;
+use crate::http::objects::{ChatObject, Message, User};
 use crate::http::peers::{Bot, Chat, ChatType};
 
 /// An update before it has an id.
@@ -42,16 +43,17 @@ pub enum Membership {
 }
 
 impl Scene<'_> {
-    /// A user writes `text`. Commands in it are marked (core.telegram.org/bots/api#messageentity, `bot_command`).
+    /// A user writes `text`; in a channel, the channel does. Commands in it are marked
+    /// (core.telegram.org/bots/api#messageentity, `bot_command`).
     pub fn write(&self, user: i64, message_id: u32, text: &str) -> Event {
-        let mut message = self.message(message_id);
-        message.insert("from".into(), self::user(user));
-        message.insert("text".into(), text.into());
+        let mut message = self.message(message_id).sent_by(User::person(user));
+        message.text = Some(text.into());
         let commands = commands(text);
         if !commands.is_empty() {
-            message.insert("entities".into(), commands.into());
+            message.content.insert("entities".into(), commands.into());
         }
-        Event { kind: Kind::Message, payload: message.into() }
+        let kind = if self.chat.r#type == ChatType::Channel { Kind::ChannelPost } else { Kind::Message };
+        Event { kind, payload: json!(message) }
     }
 
     /// A user taps the button with `data` below a message. `query_id` is what the bot answers by; `message` is the message
@@ -64,11 +66,12 @@ impl Scene<'_> {
         message: Option<Value>,
         data: &str,
     ) -> Event {
-        let message = message
-            .unwrap_or_else(|| json!({ "message_id": message_id, "date": 0, "chat": chat(self.chat) }));
+        let message = message.unwrap_or_else(
+            || json!({ "message_id": message_id, "date": 0, "chat": ChatObject::from(self.chat) }),
+        );
         let payload = json!({
             "id": query_id.to_string(),
-            "from": self::user(user),
+            "from": User::person(user),
             "message": message,
             // Any text that is the chat's own (core.telegram.org/bots/api#callbackquery).
             "chat_instance": self.chat.id.0.to_string(),
@@ -80,8 +83,8 @@ impl Scene<'_> {
     /// A user changes what the bot is in the chat: blocks or unblocks it, adds it to a group or throws it out.
     pub fn membership(&self, user: i64, old: Membership, new: Membership) -> Event {
         let payload = json!({
-            "chat": chat(self.chat),
-            "from": self::user(user),
+            "chat": ChatObject::from(self.chat),
+            "from": User::person(user),
             "date": self.date,
             "old_chat_member": old.of(self.bot),
             "new_chat_member": new.of(self.bot),
@@ -98,7 +101,7 @@ impl Scene<'_> {
         };
         let payload = json!({
             "id": query_id.to_string(),
-            "from": self::user(user),
+            "from": User::person(user),
             "query": query,
             "offset": "",
             "chat_type": place,
@@ -110,30 +113,22 @@ impl Scene<'_> {
     /// service message each.
     pub fn migrate(&self, new: &Chat, old_message_id: u32, new_message_id: u32) -> [Event; 2] {
         let mut from = self.message(old_message_id);
-        from.insert("migrate_to_chat_id".into(), new.id.0.into());
-        let mut to = Scene { chat: new, ..*self }.message(new_message_id);
-        to.insert("migrate_from_chat_id".into(), self.chat.id.0.into());
-        [from, to].map(|message| Event { kind: Kind::Message, payload: message.into() })
+        from.content.insert("migrate_to_chat_id".into(), new.id.0.into());
+        let there = Scene { chat: new, ..*self };
+        let mut to = there.message(new_message_id);
+        to.content.insert("migrate_from_chat_id".into(), self.chat.id.0.into());
+        [from, to].map(|message| Event { kind: Kind::Message, payload: json!(message) })
     }
 
-    fn message(&self, message_id: u32) -> Map<String, Value> {
-        let mut message = Map::new();
-        message.insert("message_id".into(), message_id.into());
-        message.insert("date".into(), self.date.into());
-        message.insert("chat".into(), chat(self.chat));
-        message
+    fn message(&self, message_id: u32) -> Message<'_> {
+        Message::new(message_id.into(), self.chat, self.date)
     }
 }
 
 impl Membership {
     /// A `ChatMember` of the bot.
     fn of(self, bot: &Bot) -> Value {
-        let user = json!({
-            "id": bot.id,
-            "is_bot": true,
-            "first_name": bot.first_name(),
-            "username": bot.username(),
-        });
+        let user = User::bot(bot);
         match self {
             Self::Member => json!({ "user": user, "status": "member" }),
             Self::Left => json!({ "user": user, "status": "left" }),
@@ -141,39 +136,6 @@ impl Membership {
             Self::Kicked => json!({ "user": user, "status": "kicked", "until_date": 0 }),
         }
     }
-}
-
-/// The `User` with that id, who is called after it.
-pub fn user(id: i64) -> Value {
-    json!({
-        "id": id,
-        "is_bot": false,
-        "first_name": format!("User {id}"),
-        "username": format!("user_{id}"),
-        "language_code": "en",
-    })
-}
-
-/// A `Chat`. Whoever has no name yet is called after the id.
-pub fn chat(chat: &Chat) -> Value {
-    let id = chat.id.0;
-    let mut object = Map::new();
-    object.insert("id".into(), id.into());
-    object.insert("type".into(), json!(chat.r#type));
-    let username = match chat.r#type {
-        ChatType::Private => {
-            object.insert("first_name".into(), format!("User {id}").into());
-            Some(chat.username.clone().unwrap_or_else(|| format!("user_{id}")))
-        }
-        _ => {
-            object.insert("title".into(), format!("Chat {id}").into());
-            chat.username.clone()
-        }
-    };
-    if let Some(username) = username {
-        object.insert("username".into(), username.into());
-    }
-    object.into()
 }
 
 /// The commands in a text, as entities with offset and length in UTF-16 units: `/word` or `/word@name_of_a_bot`, with up

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use percent_encoding::percent_decode_str;
+use percent_encoding::{percent_decode, percent_decode_str};
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -58,17 +58,20 @@ fn decoded(text: &str) -> Cow<'_, str> {
 }
 
 /// The parameters of a query.
-pub fn of_query(query: Option<&str>) -> Params {
+///
+/// # Errors
+/// If it is no UTF-8.
+pub fn of_query(query: Option<&str>) -> Result<Params, Failure> {
     let mut params = Params::default();
-    form(query.unwrap_or_default().as_bytes(), &mut params);
-    params
+    form(query.unwrap_or_default().as_bytes(), &mut params)?;
+    Ok(params)
 }
 
 /// Adds the parameters of a body of at most `limit` bytes.
 ///
 /// # Errors
-/// If it is too long, encoded, cut off, or no multipart that can be read: the open server's own texts where it has
-/// one.
+/// If it is too long, encoded, cut off, no UTF-8, or no multipart that can be read: the open server's own texts where it
+/// has one.
 pub async fn of_body(
     params: &mut Params,
     headers: &HeaderMap,
@@ -84,12 +87,10 @@ pub async fn of_body(
     if lower.contains("multipart/form-data") {
         multipart(params, content_type, bytes).await
     } else if lower.contains("application/json") {
-        json(&bytes, params);
-        Ok(())
+        json(&bytes, params)
+    } else if lower.contains("application/x-www-form-urlencoded") {
+        form(&bytes, params)
     } else {
-        if lower.contains("application/x-www-form-urlencoded") {
-            form(&bytes, params);
-        }
         Ok(())
     }
 }
@@ -99,12 +100,15 @@ pub async fn of_body(
 /// # Errors
 /// As [`of_body`].
 pub async fn collect(body: Incoming, limit: usize) -> Result<Bytes, Failure> {
+    let too_large = || Failure::new(413, "Request Entity Too Large");
+    // What is announced to be too long is not waited for.
+    if usize::try_from(body.size_hint().lower()).map_or(true, |announced| announced > limit) {
+        return Err(too_large());
+    }
     let collected = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, limit).collect()).await;
     match collected {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Failure::new(413, "Request Entity Too Large"))
-        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(_)) => Err(Failure::new(400, "Bad Request: unexpected end of request content")),
         Err(_) => Err(Failure::new(408, "Request Timeout")),
     }
@@ -113,17 +117,31 @@ pub async fn collect(body: Incoming, limit: usize) -> Result<Bytes, Failure> {
 /// How long a body may take.
 const BODY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
 
-fn form(bytes: &[u8], params: &mut Params) {
+/// What the open server says of text that is none (td `misc.cpp`, clean_input_string; bots see it of broken shells and of
+/// emoji cut in two).
+const NOT_UTF_8: Failure = Failure::bad_request("Bad Request: strings must be encoded in UTF-8");
+
+fn form(bytes: &[u8], params: &mut Params) -> Result<(), Failure> {
+    // Names and values end at ASCII characters, so all of them together are UTF-8 if each is.
+    percent_decode(bytes).decode_utf8().map_err(|_| NOT_UTF_8)?;
     for (name, value) in form_urlencoded::parse(bytes) {
         params.set(name, Value::String(value.into_owned()));
     }
+    Ok(())
 }
 
-fn json(bytes: &[u8], params: &mut Params) {
-    if let Ok(Value::Object(fields)) = serde_json::from_slice(bytes) {
-        for (name, value) in fields {
-            params.set(name, value);
+fn json(bytes: &[u8], params: &mut Params) -> Result<(), Failure> {
+    let text = std::str::from_utf8(bytes).map_err(|_| NOT_UTF_8)?;
+    match serde_json::from_str(text) {
+        Ok(Value::Object(fields)) => {
+            for (name, value) in fields {
+                params.set(name, value);
+            }
+            Ok(())
         }
+        // Half of a character beyond the 16 bits of `\uXXXX`.
+        Err(error) if error.to_string().contains("hex escape") => Err(NOT_UTF_8),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 
@@ -143,7 +161,8 @@ async fn multipart(params: &mut Params, content_type: &str, bytes: Bytes) -> Res
         if file_name.is_some() {
             params.attach(name, Upload { file_name, content_type, bytes });
         } else {
-            params.set(name, Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+            let text = std::str::from_utf8(&bytes).map_err(|_| NOT_UTF_8)?;
+            params.set(name, text.into());
         }
     }
     Ok(())
@@ -177,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_query_is_decoded_once() {
-        let params = of_query(Some("chat_id=-5&text=a%2Bb+c%26%D1%8F&disable=True"));
+        let params = of_query(Some("chat_id=-5&text=a%2Bb+c%26%D1%8F&disable=True")).expect("it is UTF-8");
         assert_eq!(params.text("text").as_deref(), Some("a+b c&я"));
         assert_eq!((params.integer("chat_id"), params.is_true("disable")), (Some(-5), true));
     }
@@ -186,11 +205,11 @@ mod tests {
     fn what_is_no_json_object_is_no_parameter() {
         for text in ["", "[1]", "{\"text\":", "nonsense", "\u{feff}{}"] {
             let mut params = Params::default();
-            json(text.as_bytes(), &mut params);
+            json(text.as_bytes(), &mut params).expect("it is UTF-8");
             assert_eq!(params, Params::default(), "{text}");
         }
-        let mut params = of_query(Some("text=query&other=1"));
-        json(b"{\"text\":\"body\"}", &mut params);
+        let mut params = of_query(Some("text=query&other=1")).expect("it is UTF-8");
+        json(b"{\"text\":\"body\"}", &mut params).expect("it is UTF-8");
         assert_eq!((params.get("text"), params.get("other")), (Some(&json!("body")), Some(&json!("1"))));
     }
 

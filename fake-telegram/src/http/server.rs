@@ -16,7 +16,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::http::admin;
 use crate::http::call::{Aside, call};
@@ -41,15 +41,28 @@ impl Server {
     /// # Errors
     /// If it cannot listen there, or the options are impossible.
     pub fn start(options: Options) -> anyhow::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let (listener, state) = runtime.block_on(open(options))?;
-        let addr = listener.local_addr()?;
-        let served = state.clone();
+        let (opened, started) = std::sync::mpsc::sync_channel(1);
+        // A runtime of its own, made where no other is: whoever starts a server may be inside of one.
         let thread = std::thread::Builder::new().name("fake-telegram".to_owned()).spawn(move || {
-            runtime.block_on(serve(listener, served));
+            let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(opened.send(Err(error.into()))),
+            };
+            let listening = runtime.block_on(async {
+                let (listener, state) = open(options).await?;
+                anyhow::Ok((listener.local_addr()?, listener, state))
+            });
+            let (addr, listener, state) = match listening {
+                Ok(listening) => listening,
+                Err(error) => return drop(opened.send(Err(error))),
+            };
+            if opened.send(Ok((addr, state.clone()))).is_ok() {
+                runtime.block_on(serve(listener, state));
+            }
             // What long polls and deliveries are left have nobody any more.
             runtime.shutdown_background();
         })?;
+        let (addr, state) = started.recv().map_err(|_| anyhow::anyhow!("the server's thread ended"))??;
         Ok(Self { addr, state, thread: Some(thread) })
     }
 
@@ -88,7 +101,7 @@ impl Drop for Server {
 /// # Errors
 /// As [`Server::start`].
 pub async fn open(options: Options) -> anyhow::Result<(TcpListener, Arc<State>)> {
-    let listener = TcpListener::bind(options.addr).await.map_err(|error| {
+    let listener = listen(options.addr).map_err(|error| {
         anyhow::anyhow!(
             "cannot listen on {}: {error}; choose another --addr, or port 0 for a free one",
             options.addr
@@ -96,11 +109,18 @@ pub async fn open(options: Options) -> anyhow::Result<(TcpListener, Arc<State>)>
     })?;
     let state = Arc::new(State::new(options)?);
     for token in &state.options.tokens {
-        state
-            .bot(token)
-            .map_err(|_| anyhow::anyhow!("`{token}` is no token; write it as `123456:SECRET`"))?;
+        state.bot(token).map_err(|failure| anyhow::anyhow!("`{token}` is no token: {failure}"))?;
     }
     Ok((listener, state))
+}
+
+fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // What a server that has just ended leaves behind does not keep the next one out.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
 }
 
 /// Serves until the state is closing; then answers what is in flight.
@@ -138,8 +158,6 @@ pub async fn serve(listener: TcpListener, state: Arc<State>) {
         });
     }
     drop(listener);
-    // Those who wait for a hold learn that it is over.
-    state.core().let_go();
     drop(tokio::time::timeout(FAREWELL, graceful.shutdown()).await);
 }
 
@@ -204,7 +222,10 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Respons
             if parts.method != Method::GET && parts.method != Method::POST {
                 return Reply::failure(&Failure::new(405, "Method Not Allowed")).into_response(false);
             }
-            let mut params = request::of_query(parts.uri.query());
+            let mut params = match request::of_query(parts.uri.query()) {
+                Ok(params) => params,
+                Err(failure) => return Reply::failure(&failure).into_response(true),
+            };
             let body = request::of_body(&mut params, &parts.headers, body, state.options.body_max);
             match body.await {
                 Ok(()) => call(&state, &token, &method, params, aside(&parts.headers)).await,
@@ -248,11 +269,14 @@ fn file(state: &State, token: &str, path: &str) -> Reply {
     }
 }
 
+/// Connections that wait to be accepted. With tokio's 128, who connects while they are full waits for a second: ten
+/// thousand clients at once took half a minute. The host may allow fewer.
+const BACKLOG: u32 = 4_096;
 /// Real clients keep idle connections and do not like to lose them: nothing under 75 s. It bounds how long somebody may
 /// take to send headers, too.
 const IDLE_MAX: Duration = Duration::from_secs(120);
 /// Bytes of a request line and headers together. telebot puts 4,096 letters into a line: 37 kB in the worst case; the
-/// open server takes 256 KiB of headers (td `HttpReader.cpp`).
+/// open server takes 256 KiB of headers (td `HttpReader.cpp`). hyper looks when it has read, so up to twice as much may pass.
 const HEADERS_MAX: usize = 256 << 10;
 /// How long answers may take once the server is to end.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -92,8 +92,6 @@ pub(super) struct Known {
 
 /// No chat of the model: calls about it are answered with 400.
 pub(super) const NO_CHAT: ChatIndex = ChatIndex(u32::MAX);
-/// The chat of calls that are about none. It is always there.
-pub(super) const ANY_CHAT: ChatIndex = ChatIndex(0);
 
 /// So many bots at most: a client can invent any.
 const BOTS_MAX: usize = 50_000;
@@ -193,7 +191,9 @@ impl State {
         let r#type = declared.and_then(|declared| declared.r#type).unwrap_or(guess);
         let chat = Chat { id, r#type, username };
         let migrated_to = declared.and_then(|declared| declared.migrated_to);
-        let is_unknown = declared.is_none() && self.options.declared_chats_only
+        // Nobody has the id 0.
+        let is_unknown = id == ChatId(0)
+            || declared.is_none() && self.options.declared_chats_only
             || declared.is_some_and(|declared| declared.fate == Fated::Deleted);
         let index = match self.options.index_of(id) {
             _ if is_unknown => NO_CHAT,
@@ -236,7 +236,9 @@ impl State {
         let Some(known) = inner.chats.get_mut(&id) else { return };
         known.migrated_to = declared.migrated_to;
         let (index, fate) = (known.index, declared.fate);
-        if fate == Fated::Deleted {
+        let is_other = declared.r#type.is_some_and(|r#type| r#type != known.chat.r#type);
+        if fate == Fated::Deleted || is_other {
+            // The next call finds it as it is now.
             inner.chats.remove(&id);
             return;
         }
@@ -329,6 +331,11 @@ impl Inner {
     }
 }
 
+/// Whether it has the form of a token.
+pub(super) fn is_token(text: &str) -> bool {
+    bot_id(text).is_some()
+}
+
 /// The id in a token of good form: `1` to `2^54`, a colon, letters, digits, `_` and `-` (`telegram.md` 2.1; the secret
 /// may be shorter here).
 fn bot_id(token: &str) -> Option<i64> {
@@ -342,17 +349,19 @@ fn bot_id(token: &str) -> Option<i64> {
     id.parse().ok().filter(|id| is_sound && (1..=ID_MAX).contains(id))
 }
 
-/// The chat that a parameter names, and its `@name`.
+/// The chat that a parameter names, and its `@name`. What is neither a number of 64 bits nor a name is nobody: 0.
 fn chat_id(params: &Params, parameter: &str) -> Option<(ChatId, Option<String>)> {
     if let Some(id) = params.integer(parameter) {
         return Some((ChatId(id), None));
     }
     let text = params.text(parameter)?;
-    let name = text.trim();
-    if name.is_empty() {
-        return None;
+    match text.trim() {
+        "" => None,
+        text => Some(match text.strip_prefix('@') {
+            Some(name) => (ChatId::named(name), Some(name.to_owned())),
+            None => (ChatId(0), None),
+        }),
     }
-    Some((ChatId::named(name.trim_start_matches('@')), Some(name.trim_start_matches('@').to_owned())))
 }
 
 #[cfg(test)]
@@ -385,5 +394,8 @@ mod tests {
         assert_eq!((named, name.as_deref()), (ChatId::named("news"), Some("news")));
         assert_eq!(named.guess(), ChatType::Supergroup, "and nobody else's id");
         assert_eq!((id("".into()), id(Value::Null)), (None, None));
+        for nobody in ["99999999999999999999", "news", "1.5"] {
+            assert_eq!(id(nobody.into()), Some((ChatId(0), None)));
+        }
     }
 }
