@@ -4,8 +4,11 @@
 
 mod check;
 mod completions;
+#[cfg(feature = "live")]
+mod drive;
 pub mod exit;
 mod export;
+mod job;
 mod list;
 mod progress;
 mod run;
@@ -46,6 +49,9 @@ enum Color {
 enum Verb {
     /// Run scenarios and report who was late and what the budget was spent on.
     Run(run::Arguments),
+    /// Drive a scenario in real time, over HTTP, against a Bot API server.
+    #[cfg(feature = "live")]
+    Drive(drive::Arguments),
     /// Validate scenarios and print them with every default filled in.
     Check(check::Arguments),
     /// List what there is.
@@ -68,6 +74,8 @@ pub fn main(registry: &Registry) -> ExitCode {
     let done = match cli.verb {
         None => welcome::welcome(registry),
         Some(Verb::Run(arguments)) => run::run(&arguments, registry),
+        #[cfg(feature = "live")]
+        Some(Verb::Drive(arguments)) => drive::drive(&arguments, registry),
         Some(Verb::Check(arguments)) => check::check(&arguments, registry),
         Some(Verb::List(arguments)) => list::list(&arguments, registry),
         Some(Verb::Schema(arguments)) => schema::schema(&arguments, registry),

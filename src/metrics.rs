@@ -48,7 +48,7 @@ pub struct Metrics {
 pub struct Ending {
     /// The end of the run.
     pub horizon: Time,
-    /// Penalties, by limit.
+    /// Penalties, by limit; empty if nobody knows them.
     pub penalties: Vec<Penalties>,
     /// Ordinary keys in the store, and those of them that will never expire.
     pub store_keys: (usize, usize),
@@ -163,6 +163,7 @@ impl Metrics {
             },
             lag_distribution: lags.distribution(),
             host: outcome::DesignHost::default(),
+            live: None,
         }
     }
 

@@ -2,12 +2,16 @@
 
 mod lab;
 mod recount;
+#[cfg(feature = "live")]
+mod stub;
 
 mod cli;
 mod determinism;
 mod docs;
 mod layers;
 mod ledger;
+#[cfg(feature = "live")]
+mod live;
 mod lives;
 mod pairing;
 mod refusals;
@@ -16,3 +20,5 @@ mod scenario_errors;
 mod scenarios;
 mod senders;
 mod theory;
+#[cfg(feature = "live")]
+mod worlds;

@@ -1,0 +1,216 @@
+//! Real time against servers that no model is: wrong lengths, slow bodies, redirects, dates, and connections that break.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use floodlab::live::Target;
+use floodlab::outcome::{Live, LiveCalls, Outcome};
+use floodlab::run::{Drive, drive};
+use floodlab::scenario::Scenario;
+use wiremock::{Respond, ResponseTemplate};
+
+use crate::lab;
+use crate::stub::{Stub, serve};
+
+/// One message, by one worker that looks at the shape of answers.
+fn one_message(rest: &str) -> Scenario {
+    scenario(1, rest)
+}
+
+fn scenario(messages: u32, rest: &str) -> Scenario {
+    lab::scenario(&format!(
+        r#"
+        duration = "1s"
+        drain = "9s"
+        workers = 1
+        chats = {{ count = {messages} }}
+        wire = {{ timeout = "400ms" }}
+        [workload.all]
+        kind = "broadcast"
+        class = "all"
+        [[design]]
+        name = "it"
+        strategy = {{ kind = "bare", answers = "shape", {rest} }}"#
+    ))
+}
+
+fn outcome(scenario: &Scenario, url: &str) -> Outcome {
+    let interrupted = AtomicBool::new(false);
+    outcome_unless(scenario, url, &interrupted, &|_| {})
+}
+
+fn outcome_unless(
+    scenario: &Scenario,
+    url: &str,
+    interrupted: &AtomicBool,
+    progress: &dyn Fn(floodlab::run::Progress),
+) -> Outcome {
+    let target = Target::resolve(url, vec!["1:secret".to_owned()]).expect("a URL");
+    let how = Drive { seed: 1, designs: vec![0], target, judge: false, interrupted };
+    let report = drive(scenario, &how, progress, |_| Vec::new());
+    report.unwrap_or_else(|error| panic!("{error}")).designs.remove(0)
+}
+
+fn calls(outcome: &Outcome) -> LiveCalls {
+    outcome.live.as_ref().expect("it was live").calls.clone()
+}
+
+/// What a connection gets: bytes, and whether it stays open then.
+type Act = (&'static str, bool);
+
+/// A server of sockets: the first connection is told that this is no server of ours, each further one gets the next of
+/// `acts`, and after the last of them nobody listens any more. Where it is, and the requests so far.
+fn sockets(acts: Vec<Act>) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let seen = requests.clone();
+    thread::spawn(move || {
+        let nobody = ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", false);
+        let mut open = Vec::new();
+        for (answer, stays) in [nobody].into_iter().chain(acts) {
+            let Ok((mut stream, _)) = listener.accept() else { return };
+            seen.lock().expect("nobody panics").push(request(&mut stream));
+            stream.write_all(answer.as_bytes()).expect("the client listens");
+            if stays {
+                open.push(stream);
+            }
+        }
+        drop(listener);
+        // Who was promised more waits in vain.
+        for mut stream in open {
+            let _ = stream.read(&mut [0]);
+        }
+    });
+    (url, requests)
+}
+
+/// Reads a request to its end.
+fn request(stream: &mut TcpStream) -> String {
+    let mut text = Vec::new();
+    let mut byte = [0];
+    while !text.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte).expect("a request") == 0 {
+            break;
+        }
+        text.push(byte[0]);
+    }
+    let mut text = String::from_utf8(text).expect("text").to_ascii_lowercase();
+    let length = text.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    stream.read_exact(&mut body).expect("a body");
+    text.push_str(std::str::from_utf8(&body).expect("text"));
+    text
+}
+
+const OK: &str = r#"{"ok":true,"result":{"message_id":7}}"#;
+
+#[test]
+fn what_never_left_is_safe_to_send_again() {
+    let (url, _) = sockets(Vec::new());
+    let outcome = outcome(&one_message(r#"retry = "drop""#), &url);
+    assert_eq!(calls(&outcome), LiveCalls { unconnected: 1, ..LiveCalls::default() });
+    let metrics = &outcome.metrics;
+    assert_eq!((metrics.requests, metrics.dropped, metrics.believed_unknown), (1, 1, 0), "a refusal, no doubt");
+
+    let (url, _) = sockets(Vec::new());
+    let again = one_message(r#"retry = { kind = "backoff", first = "50ms", attempts = 3 }"#);
+    assert_eq!(calls(&self::outcome(&again, &url)).unconnected, 3);
+}
+
+#[test]
+fn what_was_sent_and_not_answered_is_in_doubt() {
+    let check = |act: Act, expected: LiveCalls| {
+        let (url, requests) = sockets(vec![act]);
+        let outcome = outcome(&one_message(r#"retry = "drop""#), &url);
+        assert_eq!(calls(&outcome), expected, "{}", act.0);
+        let metrics = &outcome.metrics;
+        assert_eq!((metrics.believed_unknown, metrics.lost, metrics.delivered), (1, 1, 0), "{}", act.0);
+        let requests = requests.lock().expect("nobody panics");
+        assert!(requests[1].starts_with("post /bot1:secret/sendmessage http/1.1\r\n"), "{}", requests[1]);
+        assert!(requests[1].ends_with(r#"{"chat_id":1000000000,"text":"message 0"}"#), "{}", requests[1]);
+        assert!(!requests[1].contains("x-floodlab"), "a stranger is told nothing: {}", requests[1]);
+    };
+    let lost = LiveCalls { lost: 1, ..LiveCalls::default() };
+    let timed_out = LiveCalls { timed_out: 1, ..LiveCalls::default() };
+    let answered = LiveCalls { answered: 1, ..LiveCalls::default() };
+    check(("", false), lost.clone());
+    check(("", true), timed_out.clone());
+    check(("HTTP/1.1 200 OK\r\ncontent-le", false), lost.clone());
+    check(("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{\"ok\":true,", false), lost.clone());
+    check(("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{\"ok\":true,", true), timed_out);
+    check(("HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{\"ok\":true,\"result\":{\"message_id\":7}}", true), answered.clone());
+    check(("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", true), answered);
+    check(("SSH-2.0-OpenSSH_9.6\r\n", true), lost);
+}
+
+#[test]
+fn a_redirect_is_a_rejection_and_is_not_followed() {
+    let (elsewhere, visitors) = sockets(Vec::new());
+    let answer = ResponseTemplate::new(302).insert_header("location", elsewhere.as_str());
+    let server = serve(answer);
+    let outcome = outcome(&one_message(r#"retry = "wait""#), &server.uri());
+    assert_eq!((outcome.metrics.requests, outcome.metrics.dropped), (1, 1));
+    assert_eq!(visitors.lock().expect("nobody panics").len(), 0);
+}
+
+/// Refuses the first call until two seconds from then, and says so with a date.
+struct Dated(AtomicUsize);
+
+impl Respond for Dated {
+    fn respond(&self, request: &wiremock::Request) -> ResponseTemplate {
+        if request.url.path().starts_with("/__admin") {
+            return ResponseTemplate::new(404);
+        }
+        if self.0.fetch_add(1, Ordering::Relaxed) > 0 {
+            return ResponseTemplate::new(200).set_body_string(OK);
+        }
+        #[expect(clippy::disallowed_methods, reason = "a date is of the wall")]
+        let until = std::time::SystemTime::now() + std::time::Duration::from_secs(2);
+        ResponseTemplate::new(429).insert_header("retry-after", httpdate::fmt_http_date(until).as_str())
+    }
+}
+
+#[test]
+fn a_date_is_waited_for() {
+    let server = serve(Dated(AtomicUsize::new(0)));
+    let outcome = outcome(&one_message(r#"retry = "wait""#), &server.uri());
+    let metrics = &outcome.metrics;
+    assert_eq!((metrics.delivered, metrics.requests), (1, 2));
+    // A date has whole seconds, so it is one to two seconds away.
+    let lag = metrics.lag_us.max.expect("a sample");
+    assert!(lag > 1_000_000, "{lag} us");
+    assert_eq!(metrics.throttled.values().copied().collect::<Vec<_>>(), [1, 0, 0, 0], "the first limit");
+    assert_eq!(calls(&outcome).refused_elsewhere, 1);
+    assert!(!outcome.live.expect("it was live").told_truth);
+}
+
+#[test]
+fn an_interrupted_run_ends_there_and_its_books_balance() {
+    let scenario = scenario(40, r#"limiter = { kind = "token-bucket", rate = "10/s", burst = 1 }"#);
+    let stub = Stub::start(&scenario, 1);
+    let interrupted = AtomicBool::new(false);
+    let after_a_while = |progress: floodlab::run::Progress| {
+        interrupted.store(progress.now.as_micros() > 700_000, Ordering::Relaxed);
+    };
+    let outcome = outcome_unless(&scenario, &stub.url(), &interrupted, &after_a_while);
+    let metrics = &outcome.metrics;
+    let Live { interrupted_us, .. } = outcome.live.expect("it was live");
+    assert!(interrupted_us.is_some_and(|at| (700_000..10_000_000).contains(&at)), "{interrupted_us:?}");
+    assert_eq!(metrics.due, metrics.delivered + metrics.pending);
+    assert!(metrics.delivered >= 5 && metrics.pending > 0, "{metrics:?}");
+}
+
+#[test]
+fn nobody_waits_for_the_end_when_nothing_is_left_to_do() {
+    let scenario = one_message(r#"retry = "drop""#);
+    let stub = Stub::start(&scenario, 1);
+    let outcome = outcome(&scenario, &stub.url());
+    assert_eq!(outcome.metrics.delivered, 1);
+    assert!(outcome.host.wall_ms < 9_000, "{} ms of 10 s", outcome.host.wall_ms);
+    let live = outcome.live.expect("it was live");
+    assert_eq!((live.server.as_deref(), live.url), (Some("fake-telegram stub"), stub.url()));
+}
