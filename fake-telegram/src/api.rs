@@ -214,6 +214,12 @@ impl Method {
         matches!(self, Self::Search | Self::GetPrice)
     }
 
+    /// Whether it puts messages into a chat.
+    #[inline]
+    pub const fn is_send(self) -> bool {
+        matches!(self, Self::SendMessage | Self::SendPhoto | Self::ForwardMessage)
+    }
+
     /// Whether it spends the budgets of limits that name no methods.
     #[inline]
     pub const fn spends(self) -> bool {

@@ -168,6 +168,11 @@ impl Model {
         &mut self.chats
     }
 
+    /// Other faults from now on; their times count from the start of the run all the same.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.faults = faults;
+    }
+
     /// The limits in force, by [`LimitIndex`].
     pub fn limits(&self) -> &[Limit] {
         &self.limits

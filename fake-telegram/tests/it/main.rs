@@ -2,6 +2,8 @@
 //!
 //! Expected values come from theory, from the cases' logs, or from a second, naive implementation (`naive`).
 
+#[cfg(feature = "http")]
+mod answers;
 mod incidents;
 mod naive;
 mod properties;

@@ -47,7 +47,8 @@ impl Naive {
             }
             let free = [Method::SendChatAction, Method::EditForumTopic, Method::GetMe];
             let named = limit.methods.contains(&request.method);
-            if !named && !(limit.methods.is_empty() && !free.contains(&request.method)) {
+            let spends = limit.methods.is_empty() && !free.contains(&request.method);
+            if !named && !spends {
                 continue;
             }
             let items = i128::from(request.items);
