@@ -11,6 +11,7 @@ mod answer;
 mod truth;
 mod client;
 mod target;
+mod known;
 mod line;
 
 use std::io;
@@ -24,7 +25,8 @@ use crate::executor::{Executor, Stalled};
 use crate::outcome::{Late, Live};
 use crate::sim::Sim;
 
-pub use line::{Known, Line, chat_id};
+pub use known::Known;
+pub use line::Line;
 pub use target::{Target, TargetError};
 
 /// Real time for one run after the other, on this thread.

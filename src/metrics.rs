@@ -7,8 +7,9 @@ mod depth;
 mod lag;
 mod series;
 
-use fake_telegram::api::Truth;
+use fake_telegram::api::{LimitIndex, Truth};
 use fake_telegram::limits::Limit;
+use fake_telegram::model::Model;
 use fake_telegram::time::{Duration, Time};
 use indexmap::IndexMap;
 
@@ -65,6 +66,18 @@ pub struct Penalties {
     pub time: Duration,
     /// The longest of them.
     pub longest: Duration,
+}
+
+impl Penalties {
+    /// Those of a server until `until`, by limit.
+    pub fn of(model: &Model, until: Time) -> Vec<Self> {
+        let of = |limit| Self {
+            count: model.penalties(limit),
+            time: model.penalty_time(limit, until),
+            longest: model.penalty_longest(limit, until),
+        };
+        (0..model.limits().len() as u8).map(|limit| of(LimitIndex(limit))).collect()
+    }
 }
 
 impl Metrics {

@@ -18,11 +18,11 @@ use std::rc::{Rc, Weak};
 
 use fake_telegram::api::{ChatIndex, Method, TokenIndex};
 use fake_telegram::limits::Level;
-use fake_telegram::model::Model;
 use fake_telegram::time::{Duration, Time};
 
 use crate::event::{Event, Observer};
 use crate::executor::{Bell, Handle, Source};
+use crate::metrics::Penalties;
 use crate::observers::Observers;
 use crate::store::Store;
 use crate::store::keyspace::Keyspace;
@@ -187,11 +187,12 @@ impl Sim {
         &self.classes
     }
 
-    /// The run is over: samples up to the end are taken, nothing is recorded after. Shows the model, if that was the server, and the books.
+    /// The run is over: samples up to the end are taken, nothing is recorded after. Shows the server's penalties and the
+    /// books.
     ///
     /// # Errors
     /// If a message is taken to be in the store and is not there: its number.
-    pub fn finish<R>(&self, look: impl FnOnce(Option<&Model>, &Observers) -> R) -> Result<R, u32> {
+    pub fn finish<R>(&self, look: impl FnOnce(Vec<Penalties>, &Observers) -> R) -> Result<R, u32> {
         self.sample_until(self.handle.now());
         self.over.set(true);
         let wire = self.wire.borrow();
@@ -201,7 +202,7 @@ impl Sim {
         held.sort_unstable();
         match observers.ledger.in_store().find(|message| held.binary_search(message).is_err()) {
             Some(missing) => Err(missing),
-            None => Ok(look(wire.model(), &observers)),
+            None => Ok(look(wire.penalties(self.handle.now()), &observers)),
         }
     }
 

@@ -159,11 +159,6 @@ impl Chats {
         self.look(chat, now)?.1
     }
 
-    /// Whether the chat is known and can receive at `now`. Time only goes forward.
-    pub fn can_receive(&mut self, chat: ChatIndex, now: Time) -> bool {
-        self.look(chat, now).is_some_and(|(_, dead)| dead.is_none())
-    }
-
     /// Whether there is nothing to tell of the chat: what a question about it is answered. Drawn whenever somebody
     /// asks.
     pub fn has_nothing_to_tell(&self, chat: ChatIndex) -> bool {

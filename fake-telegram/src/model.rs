@@ -143,7 +143,7 @@ impl Model {
 
     /// Whether the chat is known and can receive at `now`.
     pub fn can_receive(&mut self, chat: ChatIndex, now: Time) -> bool {
-        self.chats.can_receive(chat, now)
+        self.chats.look(chat, now).is_some_and(|(_, dead)| dead.is_none())
     }
 
     /// The user of the chat writes to the bot: if it was blocked or kicked, the chat can receive from now on

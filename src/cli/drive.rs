@@ -17,14 +17,15 @@ pub(super) struct Arguments {
     /// The scenario's file.
     #[arg(value_name = "SCENARIO")]
     scenario: PathBuf,
-    /// The base URL of the Bot API server, as in http://127.0.0.1:8081.
+    /// The base URL of a Bot API server, as in http://127.0.0.1:8081 [default: a fake server of its own, as the scenario
+    /// says].
     #[arg(long, value_name = "URL")]
-    url: String,
+    url: Option<String>,
     /// A bot's token, as in 123:abc; once for each token of the scenario, in their order.
-    #[arg(long = "token", value_name = "TOKEN")]
+    #[arg(long = "token", value_name = "TOKEN", requires = "url")]
     tokens: Vec<String>,
     /// Call a server that is not on this machine: it is yours to flood.
-    #[arg(long)]
+    #[arg(long, requires = "url")]
     i_own_this_target: bool,
     #[command(flatten)]
     choice: Choice,
@@ -43,8 +44,10 @@ pub(super) fn drive(arguments: &Arguments, registry: &Registry) -> anyhow::Resul
     let job = Job::new(file, choice, false, registry)?;
     let scenario = &job.scenario;
     check_questions(scenario)?;
-    check_tokens(arguments, scenario);
-    let target = target(arguments)?;
+    let target = arguments.url.as_deref().map(|url| {
+        check_tokens(arguments, scenario);
+        target(url, arguments)
+    });
     job.check_folder()?;
     choice.exports.check()?;
     let interrupted = job::interrupts()?;
@@ -70,8 +73,8 @@ pub(super) fn drive(arguments: &Arguments, registry: &Registry) -> anyhow::Resul
 }
 
 /// Where the calls go; the program ends if they must not.
-fn target(arguments: &Arguments) -> anyhow::Result<Target> {
-    let target = Target::resolve(&arguments.url, arguments.tokens.clone());
+fn target(url: &str, arguments: &Arguments) -> Target {
+    let target = Target::resolve(url, arguments.tokens.clone());
     let target = target.unwrap_or_else(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         super::usage(&format!("--url: {error}{cause}"))
@@ -85,7 +88,7 @@ fn target(arguments: &Arguments) -> anyhow::Result<Target> {
             target.url()
         ));
     }
-    Ok(target)
+    target
 }
 
 /// One for each token of the scenario, and each a bot's.

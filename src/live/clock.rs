@@ -26,6 +26,12 @@ impl Clock {
         Time::from_micros(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX))
     }
 
+    /// What time of day the run started: Unix time, in microseconds.
+    pub(super) fn unix_us(&self) -> u64 {
+        let since = self.day.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    }
+
     /// Waits until it is `deadline`: what runs in between runs meanwhile. As exact as tokio's timer, which ticks once a
     /// millisecond and is never early.
     pub(super) async fn sleep_until(&self, deadline: Time) {

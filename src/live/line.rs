@@ -4,35 +4,24 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use fake_telegram::api::{Answer, CallId, ChatIndex, ChatKind, Decision, Draws, Method, Request, TokenIndex};
-use fake_telegram::chat::Chats;
-use fake_telegram::fault::Faults;
+use fake_telegram::api::{Answer, ChatIndex, ChatKind, Decision, Method, TokenIndex};
+use fake_telegram::http::options::chat_id;
+use fake_telegram::http::peers::ChatType;
 use fake_telegram::limits::{Level, Limit};
-use fake_telegram::model::Model;
-use fake_telegram::profile::Profile;
 use fake_telegram::time::{Duration, Time};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::client::{Call, Client, Failure, Heard};
 use super::clock::Clock;
+use super::known::Known;
 use super::target::Target;
 use super::truth::{Word, believed, told};
 use crate::executor::Handle;
+use crate::metrics::Penalties;
 use crate::outcome::{Live, LiveCalls};
 use crate::sim::{Carrier, News, Outgoing};
 use crate::world::Message;
-
-/// The chats of a run, as far as its side of the wire knows them.
-#[derive(Debug)]
-pub struct Known {
-    /// What kind each is, and who can receive.
-    pub chats: Chats,
-    /// The profile that the server is taken to have.
-    pub profile: Profile,
-    /// How many tokens there are.
-    pub tokens: u16,
-}
 
 /// The line of one run. Cheap to clone: all clones are one line.
 #[derive(Clone)]
@@ -44,10 +33,8 @@ pub(super) struct Shared {
     target: Target,
     /// By process.
     clients: Vec<Client>,
+    known: RefCell<Known>,
     limits: Vec<Limit>,
-    chats: RefCell<Chats>,
-    /// The token-wide limit alone, spent as the server says that it was: what it allows.
-    budget: RefCell<Option<Model>>,
     /// News that was announced and not fetched.
     inbox: RefCell<VecDeque<Letter>>,
     /// Told when there is news.
@@ -56,8 +43,8 @@ pub(super) struct Shared {
     open: RefCell<BTreeMap<u32, Open>>,
     /// Calls without an answer, and questions to the journal.
     pub(super) waiting: Cell<u32>,
-    /// Calls so far.
-    calls: Cell<u64>,
+    /// The number of the next call. A server may have heard of other runs, so they begin with the time of day.
+    next: Cell<u64>,
     /// By chat: the id of the latest message in it, for what edits or forwards one.
     latest: RefCell<BTreeMap<ChatIndex, u32>>,
     pub(super) tally: RefCell<LiveCalls>,
@@ -100,25 +87,19 @@ impl Line {
         handle: Handle,
     ) -> reqwest::Result<Self> {
         let clients = (0..processes).map(|_| target.client(timeout)).collect::<reqwest::Result<_>>()?;
-        let limits = known.profile.limits.clone();
-        let wide = limits.iter().find(|limit| limit.is_token_wide()).cloned();
-        let budget = wide.map(|limit| {
-            let profile = Profile { limits: vec![limit], hold: None, ..known.profile };
-            Model::new(&profile, Faults::default(), Chats::of(ChatKind::Private, 1), known.tokens)
-        });
+        let clock = Clock::start();
         Ok(Self(Rc::new(Shared {
-            clock: Cell::new(Clock::start()),
+            clock: Cell::new(clock),
             handle,
             target,
             clients,
-            limits,
-            chats: RefCell::new(known.chats),
-            budget: RefCell::new(budget),
+            limits: known.limits.clone(),
+            known: RefCell::new(known),
             inbox: RefCell::default(),
             came: Notify::new(),
             open: RefCell::default(),
             waiting: Cell::new(0),
-            calls: Cell::new(0),
+            next: Cell::new(clock.unix_us()),
             latest: RefCell::default(),
             tally: RefCell::default(),
             behind_us: Cell::new(None),
@@ -257,7 +238,7 @@ impl Shared {
 
     /// What a message looks like on the wire. Its text names it, and nothing else in the run has that text.
     fn body(&self, message: &Message) -> Value {
-        let chat_id = chat_id(message.kind, message.chat);
+        let chat_id = id(message.kind, message.chat);
         let text = format!("message {}", message.number);
         let latest = || self.latest.borrow().get(&message.chat).copied().unwrap_or(1);
         match message.method {
@@ -281,8 +262,8 @@ impl Shared {
 impl Carrier for Line {
     fn send(&mut self, call: Outgoing) {
         let shared = &self.0;
-        let number = shared.calls.get();
-        shared.calls.set(number + 1);
+        let number = shared.next.get();
+        shared.next.set(number + 1);
         let Outgoing { message: Message { method, chat, .. }, process, token, .. } = call;
         let open = Open {
             number,
@@ -303,38 +284,31 @@ impl Carrier for Line {
         let shared = &self.0;
         let letter = shared.inbox.borrow_mut().pop_front();
         let Letter { wire, token, news } = letter.expect("news is announced once it is there");
-        if let (Some(Decision { taken: 1.., .. }), Some(budget)) =
-            (news.decision, shared.budget.borrow_mut().as_mut())
-        {
-            let request = Request {
-                token,
-                chat: ChatIndex(0),
-                method: Method::SendMessage,
-                idempotency: None,
-                items: 1,
-            };
-            budget.handle(shared.handle.now(), CallId(0), request, Draws { fault: 0 });
-            budget.poll();
+        if let Some(Decision { taken: 1.., .. }) = news.decision {
+            shared.known.borrow_mut().spend(shared.handle.now(), token);
         }
         (wire, news)
     }
 
-    fn look(&mut self, chat: ChatIndex, due: Time, _from_user: bool) -> (ChatKind, bool) {
-        // Nobody tells the server that the user wrote, so whoever was blocked stays so.
-        let mut chats = self.0.chats.borrow_mut();
-        (chats.kind(chat).unwrap_or(ChatKind::Private), chats.can_receive(chat, due))
+    fn look(&mut self, chat: ChatIndex, from_user: bool) -> (ChatKind, bool) {
+        self.0.known.borrow().look(chat, from_user)
     }
 
     fn level(&self, token: TokenIndex, at: Time) -> Option<Level> {
-        self.0.budget.borrow().as_ref()?.token_level(token, at)
+        self.0.known.borrow().level(token, at)
+    }
+
+    fn penalties(&self) -> Vec<Penalties> {
+        self.0.known.borrow().penalties()
     }
 }
 
-/// A chat's id: what it is can be read off it, as off Telegram's (core.telegram.org/api/bots/ids).
-pub const fn chat_id(kind: ChatKind, ChatIndex(index): ChatIndex) -> i64 {
-    match kind {
-        ChatKind::Private => 1_000_000_000 + index as i64,
-        ChatKind::Group => -(1_000_000_000 + index as i64),
-        ChatKind::Channel => -(1_001_000_000_000 + index as i64),
-    }
+/// What a server of ours calls a scenario's chat.
+const fn id(kind: ChatKind, chat: ChatIndex) -> i64 {
+    let kind = match kind {
+        ChatKind::Private => ChatType::Private,
+        ChatKind::Group => ChatType::Group,
+        ChatKind::Channel => ChatType::Channel,
+    };
+    chat_id(chat, kind).0
 }

@@ -2,6 +2,8 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
+use fake_telegram::http::options::Options;
+use fake_telegram::http::server::Server;
 use fake_telegram::time::Duration;
 use reqwest::Url;
 
@@ -51,6 +53,9 @@ pub enum TargetError {
     /// The system gives no thread of real time.
     #[error("cannot run in real time")]
     System(#[source] std::io::Error),
+    /// No server of our own can be started.
+    #[error("cannot start a server")]
+    Own(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// It cannot be reset.
     #[error("{base} cannot be reset before the next design; drive the designs one by one (--design)")]
     Reset {
@@ -94,6 +99,18 @@ impl Target {
         Ok(Self { base, host: host.to_owned(), addresses, tokens, ours: None })
     }
 
+    /// Starts a server of our own, which ends when it is dropped; it knows the tokens of the options and no others.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(options: Options) -> Result<(Self, Server), TargetError> {
+        let tokens = options.tokens.clone();
+        let addr = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = Server::start(Options { addr, strict: true, ..options });
+        let server = server.map_err(|error| TargetError::Own(error.into()))?;
+        Ok((Self::resolve(&format!("http://{}", server.addr()), tokens)?, server))
+    }
+
     /// The base URL, without a slash at its end.
     pub fn url(&self) -> &str {
         &self.base
@@ -123,7 +140,7 @@ impl Target {
         };
         self.ours = health.map_err(silent)?.map(|health| {
             let part = |key: &str| health[key].as_str().unwrap_or_default().to_owned();
-            format!("{} {}", part("name"), part("version")).trim_end().to_owned()
+            format!("{} {}, profile {}", part("name"), part("version"), part("profile"))
         });
         Ok(())
     }

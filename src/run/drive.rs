@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fake_telegram::chat::{Chats, Lifecycle};
+use fake_telegram::http::options::Options;
 use fake_telegram::time::Time;
 
 use super::simulate::{self, Simulation};
@@ -22,8 +22,9 @@ pub struct Drive<'a> {
     pub seed: u64,
     /// The designs, as indices into the scenario's, one after the other.
     pub designs: Vec<usize>,
-    /// Against which server, with a token for each of the scenario's.
-    pub target: Target,
+    /// Against which server, with a token for each of the scenario's; `None`: for each design one of our own, with the
+    /// scenario's rules, faults and chats.
+    pub target: Option<Target>,
     /// Whether to judge what the scenario is known to show: in virtual time, that is.
     pub judge: bool,
     /// Whether somebody wants it to end: what happened until then is the result.
@@ -61,8 +62,10 @@ pub fn drive(
         });
     }
     let mut reproduce = command("drive", scenario, &drive.designs, drive.seed);
-    reproduce += &format!(" --url {}", quoted(drive.target.url()));
-    reproduce += &" --token …".repeat(scenario.tokens.len());
+    if let Some(target) = &drive.target {
+        reproduce += &format!(" --url {}", quoted(target.url()));
+        reproduce += &" --token …".repeat(scenario.tokens.len());
+    }
     let mut made = report(scenario, &drive.designs, drive.seed, outcomes, reproduce);
     let report = made.as_mut().map_or_else(|failed| &mut *failed.report, |report| report);
     if drive.judge {
@@ -83,18 +86,25 @@ fn one(
     let Simulation { scenario, design, .. } = *simulation;
     let name = || scenario.designs[design].name.clone();
     let failed = |source| RunError::Target { design: name(), source };
+    // It ends after all that calls it.
+    let own;
+    let (mut target, known) = match &drive.target {
+        Some(target) => {
+            let tokens = scenario.tokens.len() as u16;
+            (target.clone(), Known::outside(scenario.population.kinds(), tokens, &scenario.server))
+        }
+        None => {
+            let target;
+            (target, own) = Target::start(options(scenario, simulation.seed)).map_err(failed)?;
+            (target, Known::inside(&own, &scenario.server))
+        }
+    };
     let time = RealTime::new(scenario.wire.timeout).map_err(TargetError::System).map_err(failed)?;
-    let mut target = drive.target.clone();
     time.meet(&mut target).map_err(failed)?;
-    if again {
+    if again && drive.target.is_some() {
         time.reset(&target).map_err(failed)?;
     }
     let mut executor = Executor::default();
-    let known = Known {
-        chats: everybody(scenario),
-        profile: scenario.server.clone(),
-        tokens: scenario.tokens.len() as u16,
-    };
     let processes = scenario.designs[design].groups.iter().map(|group| group.processes as usize).sum();
     let line = time.line(&target, known, processes, &executor).map_err(failed)?;
     let server = Server::Real(Box::new(line.clone()));
@@ -116,11 +126,14 @@ fn one(
     Ok(outcome)
 }
 
-/// The chats of a scenario, all of which can receive, always: nobody knows better of another's server.
-fn everybody(scenario: &Scenario) -> Chats {
-    let mut chats = Chats::new(0, Lifecycle::default());
-    for kind in scenario.population.kinds() {
-        chats.add(*kind, 1);
+/// The scenario's server.
+fn options(scenario: &Scenario, seed: u64) -> Options {
+    Options {
+        profile: scenario.server.clone(),
+        faults: scenario.faults.clone(),
+        chats: Some(scenario.chats(seed)),
+        tokens: (1..=scenario.tokens.len()).map(|bot| format!("{bot}:drive")).collect(),
+        seed,
+        ..Options::default()
     }
-    chats
 }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use fake_telegram::api::{LimitIndex, TokenIndex};
+use fake_telegram::api::TokenIndex;
 use fake_telegram::draw::exponential;
 use fake_telegram::fault::Faults;
 use fake_telegram::model::Model;
@@ -17,7 +17,7 @@ use crate::env::{Env, Process};
 use crate::event::{EventHash, Observer};
 use crate::executor::{Executor, Stalled};
 use crate::ledger::Ledger;
-use crate::metrics::{Ending, Metrics, Penalties, Steps};
+use crate::metrics::{Ending, Metrics, Steps};
 use crate::observers::Observers;
 use crate::outcome::Outcome;
 use crate::rng::latency::Latency;
@@ -159,24 +159,15 @@ pub(super) fn close(
 ) -> Result<Outcome, RunError> {
     let Simulation { scenario, .. } = *simulation;
     let design = &scenario.designs[simulation.design];
-    let penalties = |model: &Model| {
-        let limits = (0..scenario.server.limits.len() as u8).map(LimitIndex);
-        let penalties = limits.map(|limit| Penalties {
-            count: model.penalties(limit),
-            time: model.penalty_time(limit, end),
-            longest: model.penalty_longest(limit, end),
-        });
-        penalties.collect()
-    };
-    let ending = |model: Option<&Model>| Ending {
+    let ending = |penalties| Ending {
         horizon: end,
-        penalties: model.map(penalties).unwrap_or_default(),
+        penalties,
         store_keys: sim.store().look(|keys| (keys.live_keys(end), keys.keys_without_ttl(end))),
         classes: scenario.classes.clone(),
     };
-    let finished = sim.finish(|model, observers| {
+    let finished = sim.finish(|penalties, observers| {
         let Observers { hash, ledger, early_retries, metrics, .. } = observers;
-        let outcome = metrics.outcome(&design.name, *hash, ledger, early_retries.count, &ending(model));
+        let outcome = metrics.outcome(&design.name, *hash, ledger, early_retries.count, &ending(penalties));
         (outcome, metrics.deliveries() + ledger.reused)
     });
     let (outcome, deliveries) = finished.map_err(|message| RunError::Invariant {

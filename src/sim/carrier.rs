@@ -4,6 +4,7 @@ use fake_telegram::api::{Answer, ChatIndex, ChatKind, Decision, TokenIndex};
 use fake_telegram::limits::Level;
 use fake_telegram::time::Time;
 
+use crate::metrics::Penalties;
 use crate::world::{Message, ProcessIndex};
 
 /// Carries calls to a server and brings news of them.
@@ -15,10 +16,12 @@ pub trait Carrier {
     fn send(&mut self, call: Outgoing);
     /// The oldest news that was not fetched: of which call, and what.
     fn receive(&mut self) -> (u32, News);
-    /// A message for `chat` falls due at `due`, `from_user` or not: what kind of chat it is and whether it can receive.
-    fn look(&mut self, chat: ChatIndex, due: Time, from_user: bool) -> (ChatKind, bool);
+    /// A message for `chat` falls due, `from_user` or not: what kind of chat it is and whether it can receive.
+    fn look(&mut self, chat: ChatIndex, from_user: bool) -> (ChatKind, bool);
     /// What the token-wide limit allows at `at`; `None` if there is none.
     fn level(&self, token: TokenIndex, at: Time) -> Option<Level>;
+    /// The penalties so far, by limit; empty if nobody knows them.
+    fn penalties(&self) -> Vec<Penalties>;
 }
 
 /// A call that leaves.

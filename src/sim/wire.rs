@@ -12,6 +12,7 @@ use fake_telegram::time::{Duration, Time};
 
 use crate::event::Event;
 use crate::executor::{EventKey, Handle, Waiter};
+use crate::metrics::Penalties;
 use crate::rng::latency::Latency;
 use crate::rng::{draw, key};
 use crate::world::{Message, ProcessIndex};
@@ -82,11 +83,11 @@ impl Wire {
         self.timeout
     }
 
-    /// The model, if that is the server.
-    pub(super) fn model(&self) -> Option<&Model> {
+    /// The penalties until `until`, by limit; empty if nobody knows them.
+    pub(super) fn penalties(&self, until: Time) -> Vec<Penalties> {
         match &self.server {
-            Server::Modelled { model, .. } => Some(model),
-            Server::Real(_) => None,
+            Server::Modelled { model, .. } => Penalties::of(model, until),
+            Server::Real(carrier) => carrier.penalties(),
         }
     }
 
@@ -100,7 +101,7 @@ impl Wire {
                 }
                 (model.chat_kind(chat).unwrap_or(ChatKind::Private), model.can_receive(chat, due))
             }
-            Server::Real(carrier) => carrier.look(chat, due, from_user),
+            Server::Real(carrier) => carrier.look(chat, from_user),
         }
     }
 

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use fake_telegram::http::options::Options;
 use floodlab::live::Target;
 use floodlab::outcome::{Live, LiveCalls, Outcome};
 use floodlab::run::{Drive, drive};
 use floodlab::scenario::Scenario;
-use wiremock::{Respond, ResponseTemplate};
+use wiremock::{MockServer, Respond, ResponseTemplate};
 
 use crate::lab;
-use crate::stub::{Stub, serve};
 
 /// One message, by one worker that looks at the shape of answers.
 fn one_message(rest: &str) -> Scenario {
@@ -21,7 +21,11 @@ fn one_message(rest: &str) -> Scenario {
 }
 
 fn scenario(messages: u32, rest: &str) -> Scenario {
-    lab::scenario(&format!(
+    lab::scenario(&text(messages, rest))
+}
+
+fn text(messages: u32, rest: &str) -> String {
+    format!(
         r#"
         duration = "1s"
         drain = "9s"
@@ -34,21 +38,20 @@ fn scenario(messages: u32, rest: &str) -> Scenario {
         [[design]]
         name = "it"
         strategy = {{ kind = "bare", answers = "shape", {rest} }}"#
-    ))
+    )
 }
 
 fn outcome(scenario: &Scenario, url: &str) -> Outcome {
-    let interrupted = AtomicBool::new(false);
-    outcome_unless(scenario, url, &interrupted, &|_| {})
+    let target = Target::resolve(url, vec!["1:secret".to_owned()]).expect("a URL");
+    outcome_unless(scenario, Some(target), &AtomicBool::new(false), &|_| {})
 }
 
 fn outcome_unless(
     scenario: &Scenario,
-    url: &str,
+    target: Option<Target>,
     interrupted: &AtomicBool,
     progress: &dyn Fn(floodlab::run::Progress),
 ) -> Outcome {
-    let target = Target::resolve(url, vec!["1:secret".to_owned()]).expect("a URL");
     let how = Drive { seed: 1, designs: vec![0], target, judge: false, interrupted };
     let report = drive(scenario, &how, progress, |_| Vec::new());
     report.unwrap_or_else(|error| panic!("{error}")).designs.remove(0)
@@ -114,7 +117,11 @@ fn what_never_left_is_safe_to_send_again() {
     let outcome = outcome(&one_message(r#"retry = "drop""#), &url);
     assert_eq!(calls(&outcome), LiveCalls { unconnected: 1, ..LiveCalls::default() });
     let metrics = &outcome.metrics;
-    assert_eq!((metrics.requests, metrics.dropped, metrics.believed_unknown), (1, 1, 0), "a refusal, no doubt");
+    assert_eq!(
+        (metrics.requests, metrics.dropped, metrics.believed_unknown),
+        (1, 1, 0),
+        "a refusal, no doubt"
+    );
 
     let (url, _) = sockets(Vec::new());
     let again = one_message(r#"retry = { kind = "backoff", first = "50ms", attempts = 3 }"#);
@@ -142,9 +149,22 @@ fn what_was_sent_and_not_answered_is_in_doubt() {
     check(("HTTP/1.1 200 OK\r\ncontent-le", false), lost.clone());
     check(("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{\"ok\":true,", false), lost.clone());
     check(("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{\"ok\":true,", true), timed_out);
-    check(("HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{\"ok\":true,\"result\":{\"message_id\":7}}", true), answered.clone());
+    check(
+        ("HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{\"ok\":true,\"result\":{\"message_id\":7}}", true),
+        answered.clone(),
+    );
     check(("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", true), answered);
     check(("SSH-2.0-OpenSSH_9.6\r\n", true), lost);
+}
+
+/// A server on a thread of its own that answers everything in the same way.
+fn serve(answers: impl Respond + 'static) -> MockServer {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let server = MockServer::start().await;
+        wiremock::Mock::given(wiremock::matchers::any()).respond_with(answers).mount(&server).await;
+        server
+    })
 }
 
 #[test]
@@ -191,12 +211,11 @@ fn a_date_is_waited_for() {
 #[test]
 fn an_interrupted_run_ends_there_and_its_books_balance() {
     let scenario = scenario(40, r#"limiter = { kind = "token-bucket", rate = "10/s", burst = 1 }"#);
-    let stub = Stub::start(&scenario, 1);
     let interrupted = AtomicBool::new(false);
     let after_a_while = |progress: floodlab::run::Progress| {
         interrupted.store(progress.now.as_micros() > 700_000, Ordering::Relaxed);
     };
-    let outcome = outcome_unless(&scenario, &stub.url(), &interrupted, &after_a_while);
+    let outcome = outcome_unless(&scenario, None, &interrupted, &after_a_while);
     let metrics = &outcome.metrics;
     let Live { interrupted_us, .. } = outcome.live.expect("it was live");
     assert!(interrupted_us.is_some_and(|at| (700_000..10_000_000).contains(&at)), "{interrupted_us:?}");
@@ -207,10 +226,43 @@ fn an_interrupted_run_ends_there_and_its_books_balance() {
 #[test]
 fn nobody_waits_for_the_end_when_nothing_is_left_to_do() {
     let scenario = one_message(r#"retry = "drop""#);
-    let stub = Stub::start(&scenario, 1);
-    let outcome = outcome(&scenario, &stub.url());
+    let outcome = outcome_unless(&scenario, None, &AtomicBool::new(false), &|_| {});
     assert_eq!(outcome.metrics.delivered, 1);
     assert!(outcome.host.wall_ms < 9_000, "{} ms of 10 s", outcome.host.wall_ms);
     let live = outcome.live.expect("it was live");
-    assert_eq!((live.server.as_deref(), live.url), (Some("fake-telegram stub"), stub.url()));
+    let server = live.server.expect("a server of ours says its name");
+    assert!(server.starts_with("fake-telegram ") && server.ends_with(", profile telegram"), "{server}");
+}
+
+/// Elsewhere: started by somebody else, with rules and faults of its own and a past.
+#[test]
+fn a_server_of_ours_elsewhere_tells_the_truth_and_begins_again_for_each_design() {
+    let text = text(3, "") + "\n[[design]]\nname = \"again\"\nstrategy = \"bare\"\n";
+    let faulty = text.clone() + "[[server.fault]]\nkind = \"lost\"\nphase = \"after\"\nrate = \"100%\"\n";
+    let (scenario, faults) = (lab::scenario(&text), lab::scenario(&faulty).faults);
+    let options = Options { tokens: vec!["7:it".to_owned()], faults, ..Options::default() };
+    let (target, _server) = Target::start(options).expect("a free port");
+    // Twice, and its journal remembers the calls of before.
+    for _ in 0..2 {
+        let interrupted = AtomicBool::new(false);
+        let how = Drive {
+            seed: 1,
+            designs: vec![0, 1],
+            target: Some(target.clone()),
+            judge: false,
+            interrupted: &interrupted,
+        };
+        let report = drive(&scenario, &how, &|_| {}, |_| Vec::new());
+        let report = report.unwrap_or_else(|error| panic!("{error}"));
+        for outcome in report.designs {
+            let metrics = &outcome.metrics;
+            // No answer came, and each message arrived.
+            assert_eq!(
+                (metrics.requests, metrics.delivered, metrics.believed_unknown),
+                (3, 3, 3),
+                "{metrics:?}"
+            );
+            assert_eq!(calls(&outcome), LiveCalls { lost: 3, ..LiveCalls::default() });
+        }
+    }
 }

@@ -2,8 +2,6 @@
 
 mod lab;
 mod recount;
-#[cfg(feature = "live")]
-mod stub;
 
 mod cli;
 mod determinism;

@@ -14,7 +14,6 @@ use floodlab::run::{Drive, drive};
 use floodlab::scenario::Scenario;
 
 use crate::lab;
-use crate::stub::Stub;
 
 /// 53 messages in 4 s: a steady trickle, seven at once into one chat, six into a group that takes five in 3 s, and 24
 /// at once to as many chats. Limits are hit in every way, and nothing of it hangs on a race: what a limit frees, and when
@@ -49,7 +48,9 @@ fn scenario(design: &str, median: &str, p99: &str) -> Scenario {
 /// All counts but early retries: these hang on whether a second is over, and a back-off waits a second.
 fn counts(metrics: &Metrics) -> BTreeMap<String, u64> {
     let Metrics { due, delivered, dead, expired, dropped, pending, lost, duplicated, .. } = *metrics;
-    let Metrics { believed_delivered, believed_unknown, believed_falsely, requests, calls_in_penalty, .. } = *metrics;
+    let Metrics {
+        believed_delivered, believed_unknown, believed_falsely, requests, calls_in_penalty, ..
+    } = *metrics;
     let named = [
         ("due", due),
         ("delivered", delivered),
@@ -69,70 +70,88 @@ fn counts(metrics: &Metrics) -> BTreeMap<String, u64> {
     named.into_iter().map(|(name, count)| (name.to_owned(), count)).chain(limits).collect()
 }
 
-/// The lags of what was delivered, from the least to the largest. Messages that fall due together may change places.
+/// What is seen of a run beside its result.
 #[derive(Clone, Default)]
-struct Lags(Rc<RefCell<Vec<Duration>>>);
+struct Seen {
+    /// Lags of what was delivered, from the least to the largest: messages that fall due together may change places.
+    lags: Vec<Duration>,
+    /// When each message was last called for.
+    sent: BTreeMap<u32, Time>,
+    /// The longest call.
+    longest: Duration,
+}
 
-impl Observer for Lags {
-    fn observe(&mut self, _: Time, event: &Event) {
-        if let Event::Decided { message, decision, .. } = event
-            && decision.truth == Truth::Delivered
-        {
-            self.0.borrow_mut().push(decision.at - message.due);
+/// Sees.
+#[derive(Clone, Default)]
+struct Eyes(Rc<RefCell<Seen>>);
+
+impl Observer for Eyes {
+    fn observe(&mut self, at: Time, event: &Event) {
+        let seen = &mut *self.0.borrow_mut();
+        match event {
+            Event::Sent { message, .. } => drop(seen.sent.insert(message.number, at)),
+            Event::Answered { message, .. } => {
+                seen.longest = seen.longest.max(at - seen.sent[&message.number])
+            }
+            Event::Decided { message, decision, .. } if decision.truth == Truth::Delivered => {
+                let lag = decision.at - message.due;
+                let place = seen.lags.partition_point(|other| *other < lag);
+                seen.lags.insert(place, lag);
+            }
+            _ => {}
         }
     }
 }
 
-impl Lags {
-    fn sorted(&self) -> Vec<Duration> {
-        let mut lags = self.0.borrow().clone();
-        lags.sort_unstable();
-        lags
-    }
+fn simulated(scenario: &Scenario, seed: u64) -> (Outcome, Seen) {
+    let eyes = Eyes::default();
+    (lab::watch(scenario, "it", seed, eyes.clone()), eyes.0.take())
 }
 
-fn simulated(design: &str, median: &str, p99: &str, seed: u64) -> (Outcome, Vec<Duration>) {
-    let lags = Lags::default();
-    (lab::watch(&scenario(design, median, p99), "it", seed, lags.clone()), lags.sorted())
-}
-
-fn driven(design: &str) -> (Outcome, Vec<Duration>) {
-    let (scenario, lags) = (scenario(design, "1ms", "1ms"), Lags::default());
-    let stub = Stub::start(&scenario, 1);
+fn driven(scenario: &Scenario, seed: u64) -> (Outcome, Seen) {
+    let eyes = Eyes::default();
     let interrupted = AtomicBool::new(false);
-    let how = Drive { seed: 1, designs: vec![0], target: stub.target(), judge: false, interrupted: &interrupted };
-    let report = drive(&scenario, &how, &|_| {}, |_| vec![Box::new(lags.clone())]);
+    let how = Drive { seed, designs: vec![0], target: None, judge: false, interrupted: &interrupted };
+    let report = drive(scenario, &how, &|_| {}, |_| vec![Box::new(eyes.clone())]);
     let mut report = report.unwrap_or_else(|error| panic!("{error}"));
-    (report.designs.remove(0), lags.sorted())
+    (report.designs.remove(0), eyes.0.take())
 }
 
+/// Call times under which the counts must be the same: median, 99th percentile, seed. So they hang on no race that is
+/// decided by less than this.
+const WIRES: [(&str, &str, u64); 4] =
+    [("300us", "300us", 1), ("15ms", "15ms", 1), ("2ms", "12ms", 2), ("2ms", "12ms", 3)];
+/// What may be late in real time before the counts hang on the machine.
+const MARGIN: Duration = Duration::from_millis(12);
 /// A timer of 1 ms, rounded up, for each wait, and loopback: a message waits for its due instant, for the limiter, for the
 /// store and for its answer a few times each.
 const RESOLUTION: Duration = Duration::from_millis(40);
-/// How late our own program may be before the machine, and not the world, is what is measured.
-const STARVED: Duration = Duration::from_millis(12);
+/// So often at most the machine may be too busy.
+const ATTEMPTS: u32 = 6;
 
-/// Drives it until the machine has time for it, and holds it against the simulation.
+/// Drives it until the machine has time for it, and holds it against the simulation. On a machine that never has, what
+/// does not hang on time is held against it.
 fn agrees(design: &str) {
-    let (expected, lags) = simulated(design, "1ms", "1ms", 1);
-    let expected = counts(&expected.metrics);
-    // The scenario hangs on no race: calls of other lengths, with jitter, change nothing.
-    for (median, p99, seed) in [("300us", "300us", 1), ("5ms", "5ms", 1), ("2ms", "12ms", 2), ("2ms", "12ms", 3)] {
-        assert_eq!(counts(&simulated(design, median, p99, seed).0.metrics), expected, "{design}: {median}");
+    let calm = scenario(design, "1ms", "1ms");
+    let (expected, Seen { lags, .. }) = simulated(&calm, 1);
+    for (median, p99, seed) in WIRES {
+        let other = simulated(&scenario(design, median, p99), seed).0;
+        assert_eq!(counts(&other.metrics), counts(&expected.metrics), "{design}: {median}");
     }
-    for attempt in 1.. {
-        let (outcome, real) = driven(design);
-        let Live { late_us, calls, told_truth, .. } = outcome.live.expect("it was live");
-        let starved = Duration::from_micros(late_us.max) > STARVED;
-        if starved && attempt < 5 {
+    for _ in 0..ATTEMPTS {
+        let (outcome, seen) = driven(&calm, 1);
+        let Live { late_us, calls, told_truth, .. } = outcome.live.as_ref().expect("it was live");
+        assert!(*told_truth && calls.answered >= outcome.metrics.requests - 1, "{design}: {calls:?}");
+        assert_eq!(outcome.metrics.due, expected.metrics.due, "{design}");
+        let late = Duration::from_micros(late_us.max).max(seen.longest);
+        if late > MARGIN {
             continue;
         }
-        assert!(told_truth && calls.answered >= outcome.metrics.requests - 1, "{design}: {calls:?}");
-        assert_eq!(counts(&outcome.metrics), expected, "{design}, late by up to {} us", late_us.max);
-        let resolution = RESOLUTION + Duration::from_micros(late_us.max) * 4;
-        for (lag, expected) in real.iter().zip(&lags) {
+        assert_eq!(counts(&outcome.metrics), counts(&expected.metrics), "{design}, late by up to {late}");
+        assert_eq!(outcome.metrics.penalties, expected.metrics.penalties, "{design}, late by up to {late}");
+        for (lag, expected) in seen.lags.iter().zip(&lags) {
             let off = if lag > expected { *lag - *expected } else { *expected - *lag };
-            assert!(off <= resolution, "{design}: {lag} and not {expected}, late by up to {} us", late_us.max);
+            assert!(off <= RESOLUTION, "{design}: {lag} and not {expected}, late by up to {late}");
         }
         return;
     }
@@ -150,7 +169,9 @@ fn backoff_is_the_same_in_both_worlds() {
 
 #[test]
 fn process_bucket_is_the_same_in_both_worlds() {
-    agrees(r#"kind = "process-bucket", limiter = { kind = "token-bucket", rate = "4/s", burst = 12, keep = "process" }"#);
+    agrees(
+        r#"kind = "process-bucket", limiter = { kind = "token-bucket", rate = "4/s", burst = 12, keep = "process" }"#,
+    );
 }
 
 #[test]
@@ -166,4 +187,42 @@ fn scheduler_is_the_same_in_both_worlds() {
 #[test]
 fn bare_is_the_same_in_both_worlds() {
     agrees(r#"kind = "bare""#);
+}
+
+/// Faults and deaths are drawn by message and attempt, so no clock decides whom they hit. The truth about what was lost
+/// comes from the server's journal.
+#[test]
+fn faults_hit_the_same_calls_in_both_worlds() {
+    let faults = [
+        "lost:before",
+        "lost:after",
+        "502:before",
+        "502:after",
+        "html:after",
+        "no-message-id:after",
+        "phantom:before",
+    ];
+    let faults = faults.map(|fault| {
+        let (kind, phase) = fault.split_once(':').expect("a phase");
+        format!("[[server.fault]]\nkind = \"{kind}\"\nphase = \"{phase}\"\nrate = \"6%\"\n")
+    });
+    let text = r#"
+        duration = "1s"
+        drain = "9s"
+        workers = 4
+        chats = { count = 200, dead = "10%" }
+        [workload.all]
+        kind = "broadcast"
+        class = "all"
+        [[design]]
+        name = "it"
+        strategy = { kind = "bare", answers = "shape", doubt = { kind = "retry", attempts = 2, pause = "10ms" } }
+    "#;
+    let faults = faults.concat();
+    let scenario = lab::scenario(&format!("{text}\n[server]\nprofile = \"unlimited\"\n{faults}"));
+    let (simulated, _) = simulated(&scenario, 1);
+    let (driven, _) = driven(&scenario, 1);
+    assert_eq!(counts(&driven.metrics), counts(&simulated.metrics));
+    let Live { calls, .. } = driven.live.expect("it was live");
+    assert!(calls.lost > 0 && simulated.metrics.duplicated > 0 && simulated.metrics.dead > 0, "{calls:?}");
 }
