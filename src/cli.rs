@@ -13,6 +13,8 @@ mod list;
 mod progress;
 mod run;
 mod schema;
+#[cfg(feature = "live")]
+mod serve;
 mod welcome;
 
 use std::io::{self, Write};
@@ -52,6 +54,9 @@ enum Verb {
     /// Drive a scenario in real time, over HTTP, against a Bot API server.
     #[cfg(feature = "live")]
     Drive(drive::Arguments),
+    /// Serve the fake Telegram to real bots, and judge them.
+    #[cfg(feature = "live")]
+    Serve(Box<fake_telegram::http::cli::Serve>),
     /// Validate scenarios and print them with every default filled in.
     Check(check::Arguments),
     /// List what there is.
@@ -76,6 +81,8 @@ pub fn main(registry: &Registry) -> ExitCode {
         Some(Verb::Run(arguments)) => run::run(&arguments, registry),
         #[cfg(feature = "live")]
         Some(Verb::Drive(arguments)) => drive::drive(&arguments, registry),
+        #[cfg(feature = "live")]
+        Some(Verb::Serve(arguments)) => serve::serve(&arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments, registry),
         Some(Verb::List(arguments)) => list::list(&arguments, registry),
         Some(Verb::Schema(arguments)) => schema::schema(&arguments, registry),

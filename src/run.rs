@@ -139,7 +139,7 @@ pub fn run(
     });
     let reproduce = reproduce(scenario, options);
     let mut made = report(scenario, &options.designs, options.seed, outcomes, reproduce);
-    let report = made.as_mut().map_or_else(|failed| &mut *failed.report, |report| report);
+    let report = made.as_mut().unwrap_or_else(|failed| &mut *failed.report);
     report.expectations = gate::judge(&scenario.expectations, &report.designs);
     report.host.wall_ms = ((options.wall_us)() - begun) / 1_000;
     made

@@ -79,9 +79,6 @@ fn target(url: &str, arguments: &Arguments) -> Target {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         super::usage(&format!("--url: {error}{cause}"))
     });
-    if target.is_telegram() {
-        super::usage("--url: this is Telegram itself, which nobody floods; run a server of your own");
-    }
     if !target.is_loopback() && !arguments.i_own_this_target {
         super::usage(&format!(
             "--url: {} is not on this machine; if it is yours to flood, say --i-own-this-target",

@@ -53,6 +53,10 @@ impl Exit {
         if error.is::<ScenarioError>() || error.is::<Invalid>() {
             return Self::Invalid;
         }
+        #[cfg(feature = "live")]
+        if error.is::<fake_telegram::http::cli::Invalid>() {
+            return Self::Invalid;
+        }
         match error.downcast_ref() {
             Some(RunError::NotDeterministic { .. }) => Self::NotDeterministic,
             Some(RunError::Invariant { .. }) => Self::Invariant,

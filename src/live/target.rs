@@ -34,6 +34,9 @@ pub enum TargetError {
         /// What is wrong with it.
         why: String,
     },
+    /// It is the real Telegram.
+    #[error("this is Telegram itself, which nobody floods; run a server of your own")]
+    Telegram,
     /// The host has no address.
     #[error("cannot find the host `{host}`")]
     Host {
@@ -70,7 +73,7 @@ impl Target {
     /// Finds the server of a base URL. Calls nothing but the resolver.
     ///
     /// # Errors
-    /// If the text is no such URL, or its host has no address.
+    /// If the text is no such URL, its host has no address, or it is the real Telegram.
     pub fn resolve(text: &str, tokens: Vec<String>) -> Result<Self, TargetError> {
         let url = Url::parse(text);
         let wrong = |why: String| {
@@ -90,6 +93,9 @@ impl Target {
             return Err(wrong("a query or a fragment has no place in it".to_owned()));
         }
         let Some(host) = url.host_str() else { return Err(wrong("the host is missing".to_owned())) };
+        if is_telegram(host) {
+            return Err(TargetError::Telegram);
+        }
         let port = url.port_or_known_default().unwrap_or(80);
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let addresses = (bare, port).to_socket_addrs();
@@ -122,12 +128,6 @@ impl Target {
             && self.addresses.iter().all(|address| address.ip().to_canonical().is_loopback())
     }
 
-    /// Whether it is the real Telegram, which nobody floods.
-    pub fn is_telegram(&self) -> bool {
-        let host = self.host.trim_end_matches('.').to_ascii_lowercase();
-        host == "telegram.org" || host.ends_with(".telegram.org")
-    }
-
     /// Finds out whether it is a server of ours.
     ///
     /// # Errors
@@ -158,6 +158,11 @@ impl Target {
     pub(super) fn client(&self, timeout: Duration) -> reqwest::Result<Client> {
         Client::new(&self.base, &self.host, &self.addresses, timeout)
     }
+}
+
+fn is_telegram(host: &str) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    host == "telegram.org" || host.ends_with(".telegram.org")
 }
 
 #[cfg(test)]
@@ -199,17 +204,12 @@ mod tests {
         }
     }
 
+    /// Whatever the resolver says.
     #[test]
     fn telegram_is_telegram() {
-        let named = |host: &str| Target {
-            base: String::new(),
-            host: host.to_owned(),
-            addresses: Vec::new(),
-            tokens: Vec::new(),
-            ours: None,
-        };
-        assert!(named("api.telegram.org").is_telegram() && named("API.Telegram.org.").is_telegram());
-        assert!(!named("telegram.org.example").is_telegram() && !named("nottelegram.org").is_telegram());
-        assert!(!named("api.telegram.org").is_loopback(), "no address is no loopback");
+        for url in ["https://api.telegram.org", "http://API.Telegram.org.:8081/", "https://telegram.org"] {
+            assert!(matches!(target(url), Err(TargetError::Telegram)), "{url}");
+        }
+        assert!(!is_telegram("telegram.org.example") && !is_telegram("nottelegram.org"));
     }
 }

@@ -67,7 +67,7 @@ pub fn drive(
         reproduce += &" --token …".repeat(scenario.tokens.len());
     }
     let mut made = report(scenario, &drive.designs, drive.seed, outcomes, reproduce);
-    let report = made.as_mut().map_or_else(|failed| &mut *failed.report, |report| report);
+    let report = made.as_mut().unwrap_or_else(|failed| &mut *failed.report);
     if drive.judge {
         report.expectations = gate::judge(&scenario.expectations, &report.designs);
     }

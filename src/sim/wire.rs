@@ -305,7 +305,7 @@ impl Future for Call<'_> {
         let mut wire = sim.wire.borrow_mut();
         let Some(number) = self.sent else {
             let client = sim.handle.waiter(context, WAITING);
-            let (number, attempt) = wire.send(&sim.handle, client, &*self);
+            let (number, attempt) = wire.send(&sim.handle, client, &self);
             drop(wire);
             self.sent = Some(number);
             sim.record(&Event::Sent { message, process, attempt });

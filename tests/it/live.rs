@@ -74,15 +74,18 @@ fn sockets(acts: Vec<Act>) -> (String, Arc<Mutex<Vec<String>>>) {
     thread::spawn(move || {
         let nobody = ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", false);
         let mut open = Vec::new();
-        for (answer, stays) in [nobody].into_iter().chain(acts) {
-            let Ok((mut stream, _)) = listener.accept() else { return };
+        let mut listener = Some(listener);
+        let mut acts = [nobody].into_iter().chain(acts).peekable();
+        while let (Some((answer, stays)), Some(accepting)) = (acts.next(), &listener) {
+            let Ok((mut stream, _)) = accepting.accept() else { return };
             seen.lock().expect("nobody panics").push(request(&mut stream));
+            // Nobody listens any more when the client has the last answer.
+            listener = listener.filter(|_| acts.peek().is_some());
             stream.write_all(answer.as_bytes()).expect("the client listens");
             if stays {
                 open.push(stream);
             }
         }
-        drop(listener);
         // Who was promised more waits in vain.
         for mut stream in open {
             let _ = stream.read(&mut [0]);

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 
 use fake_telegram::api::Truth;
 use fake_telegram::time::{Duration, Time};
@@ -157,36 +158,27 @@ fn agrees(design: &str) {
     }
 }
 
+/// At the same time, since they mostly wait.
 #[test]
-fn naive_loop_is_the_same_in_both_worlds() {
-    agrees(r#"kind = "naive-loop""#);
-}
-
-#[test]
-fn backoff_is_the_same_in_both_worlds() {
-    agrees(r#"kind = "backoff""#);
-}
-
-#[test]
-fn process_bucket_is_the_same_in_both_worlds() {
-    agrees(
-        r#"kind = "process-bucket", limiter = { kind = "token-bucket", rate = "4/s", burst = 12, keep = "process" }"#,
-    );
-}
-
-#[test]
-fn shared_bucket_is_the_same_in_both_worlds() {
-    agrees(r#"kind = "shared-bucket", limiter = { kind = "token-bucket", rate = "4/s", burst = 12 }"#);
-}
-
-#[test]
-fn scheduler_is_the_same_in_both_worlds() {
-    agrees(r#"kind = "scheduler", limiter = { kind = "token-bucket", rate = "4/s", burst = 12 }"#);
-}
-
-#[test]
-fn bare_is_the_same_in_both_worlds() {
-    agrees(r#"kind = "bare""#);
+fn every_strategy_is_the_same_in_both_worlds() {
+    let bucket = r#"limiter = { kind = "token-bucket", rate = "4/s", burst = 12"#;
+    let designs = [
+        r#"kind = "naive-loop""#.to_owned(),
+        r#"kind = "backoff""#.to_owned(),
+        format!(r#"kind = "process-bucket", {bucket}, keep = "process" }}"#),
+        format!(r#"kind = "shared-bucket", {bucket} }}"#),
+        format!(r#"kind = "scheduler", {bucket} }}"#),
+        r#"kind = "bare""#.to_owned(),
+    ];
+    for builtin in floodlab::Registry::builtin().strategies() {
+        let kind = format!(r#"kind = "{}""#, builtin.kind);
+        assert!(designs.iter().any(|design| design.starts_with(&kind)), "{kind} is not driven");
+    }
+    thread::scope(|threads| {
+        for design in &designs {
+            threads.spawn(|| agrees(design));
+        }
+    });
 }
 
 /// Faults and deaths are drawn by message and attempt, so no clock decides whom they hit. The truth about what was lost
@@ -211,6 +203,7 @@ fn faults_hit_the_same_calls_in_both_worlds() {
         drain = "9s"
         workers = 4
         chats = { count = 200, dead = "10%" }
+        wire = { median = "1ms", p99 = "1ms" }
         [workload.all]
         kind = "broadcast"
         class = "all"

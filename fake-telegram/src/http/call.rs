@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use crate::api::{Answer, Decision, Forbidden, Garbage, LimitIndex, Request, Truth};
+use crate::api::{Answer, Decision, Forbidden, Garbage, LimitIndex, Method, Request, Truth};
 use crate::hint::RetryHint;
 use crate::http::answers::{self, Call, Scene};
 use crate::http::core::{Arrival, Fate};
@@ -205,7 +205,10 @@ impl Job {
             }
             _ => {
                 let mut inner = bot.inner();
-                let message_id = inner.new_message_ids(self.items);
+                // Other methods put nothing into a chat.
+                let family = self.method.family;
+                let ids = if family.is_send() || family == Method::EditForumTopic { self.items } else { 0 };
+                let message_id = inner.new_message_ids(ids);
                 let date = state.clock.unix(decision.at);
                 let mut scene = Scene { bot: &bot.bot, message_id, date, contents: &mut inner.contents };
                 let result = answers::perform(&self.as_call(), &mut scene)?;
