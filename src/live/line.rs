@@ -9,6 +9,7 @@ use fake_telegram::http::options::chat_id;
 use fake_telegram::http::peers::ChatType;
 use fake_telegram::limits::{Level, Limit};
 use fake_telegram::time::{Duration, Time};
+use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -117,14 +118,18 @@ impl Line {
     pub(super) async fn settle(&self, end: Time) -> Vec<u32> {
         let shared = &self.0;
         let open: Vec<(u32, Open)> = shared.open.borrow().iter().map(|(wire, open)| (*wire, *open)).collect();
+        let words = RefCell::new(BTreeMap::new());
+        if shared.target.ours.is_some() {
+            let asked = stream::iter(&open).for_each_concurrent(AT_ONCE, async |(wire, open)| {
+                let word = shared.clients[open.process].journal(open.number).await;
+                words.borrow_mut().extend(word.map(|word| (*wire, word)));
+            });
+            // What it has not said by then, it does not say.
+            drop(tokio::time::timeout(LAST_WORD, asked).await);
+        }
+        let mut words = words.into_inner();
         for (wire, open) in open {
-            let word = if shared.target.ours.is_some() {
-                let asked = shared.clients[open.process].journal(open.number);
-                tokio::time::timeout(LAST_WORD, asked).await.ok().flatten()
-            } else {
-                None
-            };
-            match (word, open.answer) {
+            match (words.remove(&wire), open.answer) {
                 (Some(word), answer) => shared.learn(wire, &word, answer.unwrap_or(Answer::TimedOut)),
                 // It was given up, and nothing is known to have come of it.
                 (None, Some(answer)) => {
@@ -141,8 +146,10 @@ impl Line {
     }
 }
 
-/// How long the journal may take for its last word on a call.
-const LAST_WORD: std::time::Duration = std::time::Duration::from_secs(1);
+/// How long the journal may take for its last words.
+const LAST_WORD: std::time::Duration = std::time::Duration::from_secs(5);
+/// How many questions it gets at a time.
+const AT_ONCE: usize = 64;
 
 impl Shared {
     /// There is news of a call.
