@@ -226,6 +226,23 @@ fn an_interrupted_run_ends_there_and_its_books_balance() {
     assert!(metrics.delivered >= 5 && metrics.pending > 0, "{metrics:?}");
 }
 
+/// A quarter of a second in which nothing runs, while messages fall due every 25 ms or so.
+#[test]
+fn how_late_the_program_was_is_told() {
+    let spread = text(40, r#"retry = "drop""#).replace("\"broadcast\"", "\"broadcast\"\nspread = \"1s\"");
+    let scenario = lab::scenario(&spread);
+    let slept = AtomicBool::new(false);
+    let sleep_once = |progress: floodlab::run::Progress| {
+        if progress.now.as_micros() > 200_000 && !slept.swap(true, Ordering::Relaxed) {
+            #[expect(clippy::disallowed_methods, reason = "a machine that is busy")]
+            thread::sleep(std::time::Duration::from_millis(250));
+        }
+    };
+    let outcome = outcome_unless(&scenario, None, &AtomicBool::new(false), &sleep_once);
+    let late = outcome.live.expect("it was live").late_us;
+    assert!(late.max > 100_000 && late.max >= late.p99 && late.events > 8, "{late:?}");
+}
+
 #[test]
 fn nobody_waits_for_the_end_when_nothing_is_left_to_do() {
     let scenario = one_message(r#"retry = "drop""#);
