@@ -4,8 +4,11 @@
 
 mod check;
 mod completions;
+#[cfg(feature = "live")]
+mod drive;
 pub mod exit;
 mod export;
+mod job;
 mod list;
 mod progress;
 mod run;
@@ -48,6 +51,9 @@ enum Color {
 enum Verb {
     /// Run scenarios and report who was late and what the budget was spent on.
     Run(run::Arguments),
+    /// Drive a scenario in real time, over HTTP, against a Bot API server.
+    #[cfg(feature = "live")]
+    Drive(drive::Arguments),
     /// Serve the fake Telegram to real bots, and judge them.
     #[cfg(feature = "live")]
     Serve(Box<fake_telegram::http::cli::Serve>),
@@ -73,6 +79,8 @@ pub fn main(registry: &Registry) -> ExitCode {
     let done = match cli.verb {
         None => welcome::welcome(registry),
         Some(Verb::Run(arguments)) => run::run(&arguments, registry),
+        #[cfg(feature = "live")]
+        Some(Verb::Drive(arguments)) => drive::drive(&arguments, registry),
         #[cfg(feature = "live")]
         Some(Verb::Serve(arguments)) => serve::serve(&arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments, registry),

@@ -181,6 +181,8 @@ fn answer_word(answer: Answer) -> u64 {
         Answer::ConnectionLost => (6, 0),
         Answer::TimedOut => (7, 0),
         Answer::Nothing => (10, 0),
+        Answer::Unreachable => (11, 0),
+        Answer::Rejected { status } => (12, status.into()),
     };
     kind << 32 | u64::from(value)
 }
@@ -206,6 +208,8 @@ mod tests {
             Answer::Garbage(Garbage::CutList),
             Answer::ConnectionLost,
             Answer::TimedOut,
+            Answer::Unreachable,
+            Answer::Rejected { status: 502 },
         ];
         let mut words: Vec<u64> = answers.into_iter().map(answer_word).collect();
         words.sort_unstable();

@@ -8,6 +8,8 @@
 //! task's number, and our own futures wake by that number. Futures from elsewhere (`futures::channel`,
 //! `FuturesUnordered`, ...) wake through the task's [`Waker`], which works and costs more.
 //!
+//! In real time the same tasks run by turns ([`Executor::turn`]); whoever calls it has the clock.
+//!
 //! Start reading at [`Executor::run`].
 
 mod handle;
@@ -20,7 +22,7 @@ mod waker;
 use std::fmt;
 use std::task::{Context, Poll, Waker};
 
-use fake_telegram::time::Time;
+use fake_telegram::time::{Duration, Time};
 
 use handle::{BoxedTask, Spawned};
 use waker::Woken;
@@ -140,7 +142,7 @@ impl Executor {
             let at = own.min(queued);
             if at >= until {
                 if at == Time::MAX && self.alive > 0 {
-                    return Err(self.deadlock());
+                    return Err(self.stuck());
                 }
                 if until != Time::MAX {
                     self.advance(until);
@@ -148,18 +150,53 @@ impl Executor {
                 return Ok(());
             }
             self.advance(at);
-            if own <= queued {
-                self.fired += 1;
-                source.fire();
-                continue;
-            }
-            let target = self.handle.0.queue.borrow_mut().pop();
-            match target.task() {
-                Some(task) => self.poll(task)?,
-                None if target.is_foreign() => self.handle.wake_foreign(target.index()),
-                None => source.external(target.index()),
-            }
+            self.happen(source, own <= queued)?;
         }
+    }
+
+    /// A turn in real time: lets everything happen that is due by `now`, and it happens at `now`; late is late. When
+    /// something is next due; [`Time::MAX`] if nothing is. `late` hears of each event how late it is.
+    ///
+    /// # Errors
+    /// [`Stalled`], for a livelock in the tasks. Whether it is a deadlock that nothing is due, only who waits for
+    /// something outside of the queue can tell ([`Executor::deadlock`]).
+    pub fn turn(
+        &mut self,
+        source: &impl Source,
+        now: Time,
+        mut late: impl FnMut(Duration),
+    ) -> Result<Time, Stalled> {
+        self.advance(now);
+        loop {
+            if !self.is_settled() {
+                self.settle()?;
+            }
+            let own = source.next_at();
+            let queued = self.handle.0.queue.borrow_mut().next_at();
+            let at = own.min(queued);
+            if at > now {
+                return Ok(at);
+            }
+            late(now - at);
+            self.happen(source, own <= queued)?;
+        }
+    }
+
+    /// The earliest event happens: the source's `own`, or the head of the queue.
+    #[inline(always)]
+    fn happen(&mut self, source: &impl Source, own: bool) -> Result<(), Stalled> {
+        if own {
+            self.fired += 1;
+            source.fire();
+            return Ok(());
+        }
+        let target = self.handle.0.queue.borrow_mut().pop();
+        match target.task() {
+            Some(task) => self.poll(task)?,
+            None if target.is_foreign() => self.handle.wake_foreign(target.index()),
+            None => source.external(target.index()),
+        }
+        Ok(())
     }
 
     /// Drops every task, for the memory and for what they hold.
@@ -169,7 +206,9 @@ impl Executor {
         self.alive = 0;
     }
 
-    fn advance(&mut self, at: Time) {
+    /// It is `at` now, unless it is later already; what was due meanwhile is still to happen.
+    #[inline]
+    pub fn advance(&mut self, at: Time) {
         if at > self.handle.now() {
             self.handle.0.now.set(at);
             self.polls_at_instant = 0;
@@ -269,7 +308,12 @@ impl Executor {
         Ok(())
     }
 
-    fn deadlock(&self) -> Stalled {
+    /// Who waits, if anybody does, when nothing is due and nothing will come from outside.
+    pub fn deadlock(&self) -> Option<Stalled> {
+        (self.alive > 0).then(|| self.stuck())
+    }
+
+    fn stuck(&self) -> Stalled {
         const SHOWN: usize = 3;
         let waiting = self.tasks.iter().filter(|task| task.future.is_some());
         Stalled::Deadlock {

@@ -196,7 +196,7 @@ impl Observer for Ledger {
                     self.duplicated[usize::from(message.class.0)] += 1;
                     return;
                 }
-                line.delivered = at;
+                line.delivered = decision.at;
                 // A chat that no scenario declares cannot be delivered to, so the index is in range.
                 let latest = &mut self.latest[usize::from(token.0)][message.chat.0 as usize];
                 if *latest > message.number {

@@ -19,6 +19,8 @@ pub mod metrics;
 pub mod observers;
 pub mod store;
 pub mod sim;
+#[cfg(feature = "live")]
+pub mod live;
 pub mod env;
 pub mod strategy;
 pub mod workload;

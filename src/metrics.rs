@@ -7,8 +7,9 @@ mod depth;
 mod lag;
 mod series;
 
-use fake_telegram::api::Truth;
+use fake_telegram::api::{LimitIndex, Truth};
 use fake_telegram::limits::Limit;
+use fake_telegram::model::Model;
 use fake_telegram::time::{Duration, Time};
 use indexmap::IndexMap;
 
@@ -48,7 +49,7 @@ pub struct Metrics {
 pub struct Ending {
     /// The end of the run.
     pub horizon: Time,
-    /// Penalties, by limit.
+    /// Penalties, by limit; empty if nobody knows them.
     pub penalties: Vec<Penalties>,
     /// Ordinary keys in the store, and those of them that will never expire.
     pub store_keys: (usize, usize),
@@ -65,6 +66,18 @@ pub struct Penalties {
     pub time: Duration,
     /// The longest of them.
     pub longest: Duration,
+}
+
+impl Penalties {
+    /// Those of a server until `until`, by limit.
+    pub fn of(model: &Model, until: Time) -> Vec<Self> {
+        let of = |limit| Self {
+            count: model.penalties(limit),
+            time: model.penalty_time(limit, until),
+            longest: model.penalty_longest(limit, until),
+        };
+        (0..model.limits().len() as u8).map(|limit| of(LimitIndex(limit))).collect()
+    }
 }
 
 impl Metrics {
@@ -163,6 +176,7 @@ impl Metrics {
             },
             lag_distribution: lags.distribution(),
             host: outcome::DesignHost::default(),
+            live: None,
         }
     }
 

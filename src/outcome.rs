@@ -74,6 +74,58 @@ pub struct Outcome {
     pub lag_distribution: Distribution,
     /// The machine's share; not deterministic.
     pub host: DesignHost,
+    /// What real time brought; absent in a simulation. With it nothing of the result is deterministic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<Live>,
+}
+
+/// A run in real time: what it ran against, and what may explain its numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Live {
+    /// The base URL, without tokens; of a server of our own that was started for the run, the one that it had.
+    pub url: String,
+    /// The server's name, if it says one.
+    pub server: Option<String>,
+    /// Whether the server told what really happened to each call. Otherwise the answers are taken for the truth: a 200
+    /// with a message is a delivery, what was not answered was not delivered, and each 429 counts for the profile's
+    /// first limit.
+    pub told_truth: bool,
+    /// When somebody interrupted it, from its start; `null` if nobody did.
+    pub interrupted_us: Option<u64>,
+    /// How late things ran that were due in our own program: answers that had come, sleeps that were over, messages
+    /// that were to fall due. What is large here is the machine's fault and not a sender's.
+    pub late_us: Late,
+    /// What became of the calls.
+    pub calls: LiveCalls,
+}
+
+/// How late things ran, in microseconds; a timer alone takes up to about 2 ms.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Late {
+    /// How many things ran.
+    pub events: u64,
+    /// 99th percentile of how late.
+    pub p99: u64,
+    /// The latest.
+    pub max: u64,
+}
+
+/// What became of the calls of a run in real time. Calls that were on the wire at its end are in none of these.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveCalls {
+    /// Answered, whatever the answer was.
+    pub answered: u64,
+    /// No connection, or none in time: nothing was sent.
+    pub unconnected: u64,
+    /// The connection ended before the request was sent.
+    pub unsent: u64,
+    /// The connection ended after the request was sent: nobody knows whether it was received.
+    pub lost: u64,
+    /// No whole answer within the time-out, after the request was sent.
+    pub timed_out: u64,
+    /// Refused with 429 by a limit that the scenario's profile does not have: counted for its first limit, and for none
+    /// if it has none.
+    pub refused_elsewhere: u64,
 }
 
 /// Totals over the run. `due = delivered + dead + expired + dropped + pending + lost`.

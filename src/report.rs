@@ -5,6 +5,7 @@
 
 mod human;
 mod json;
+mod live;
 mod markdown;
 mod plots;
 mod sheet;

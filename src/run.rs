@@ -1,6 +1,8 @@
 //! Runs a scenario: each design against the same arrivals, in parallel, one run on one thread.
 
 mod simulate;
+#[cfg(feature = "live")]
+mod drive;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,6 +14,8 @@ use crate::gate;
 use crate::outcome::{Host, Outcome, Report, SCHEMA_VERSION, ScenarioInfo, Unfinished};
 use crate::scenario::Scenario;
 
+#[cfg(feature = "live")]
+pub use drive::{Drive, drive};
 pub use simulate::{Simulation, simulate};
 
 /// How to run a scenario.
@@ -79,6 +83,15 @@ pub enum RunError {
         /// How many calls were still to come.
         left: u32,
     },
+    /// The server cannot be called.
+    #[cfg(feature = "live")]
+    #[error("design `{design}` cannot be driven")]
+    Target {
+        /// Which.
+        design: String,
+        /// Why.
+        source: crate::live::TargetError,
+    },
     /// Two runs differ.
     #[error(
         "design `{design}` is not deterministic: event hash {first}, then {second}; look for a clock, a random map or a global in its strategy"
@@ -124,8 +137,24 @@ pub fn run(
     let outcomes: Vec<Result<Option<Outcome>, RunError>> = pool.install(|| {
         options.designs.par_iter().map(|design| one(scenario, *design, options, progress)).collect()
     });
+    let reproduce = reproduce(scenario, options);
+    let mut made = report(scenario, &options.designs, options.seed, outcomes, reproduce);
+    let report = made.as_mut().unwrap_or_else(|failed| &mut *failed.report);
+    report.expectations = gate::judge(&scenario.expectations, &report.designs);
+    report.host.wall_ms = ((options.wall_us)() - begun) / 1_000;
+    made
+}
+
+/// What came of the designs, put together; not judged.
+fn report(
+    scenario: &Scenario,
+    chosen: &[usize],
+    seed: u64,
+    outcomes: Vec<Result<Option<Outcome>, RunError>>,
+    reproduce: String,
+) -> Result<Report, Failed> {
     let (mut designs, mut unfinished, mut errors) = (Vec::new(), Vec::new(), Vec::new());
-    for (design, outcome) in options.designs.iter().zip(outcomes) {
+    for (design, outcome) in chosen.iter().zip(outcomes) {
         let name = || scenario.designs[*design].name.clone();
         match outcome {
             Ok(Some(outcome)) => designs.push(outcome),
@@ -139,34 +168,39 @@ pub fn run(
     let report = Report {
         schema_version: SCHEMA_VERSION,
         tool: concat!("floodlab ", env!("CARGO_PKG_VERSION")).to_owned(),
-        seed: options.seed,
+        seed,
         scenario: ScenarioInfo {
             name: scenario.name.clone(),
             hash: scenario.hash.clone(),
             horizon_us: scenario.horizon().as_micros(),
             profile: scenario.server.name.clone(),
         },
-        expectations: gate::judge(&scenario.expectations, &designs),
+        expectations: Vec::new(),
         designs,
         gates: Vec::new(),
         unfinished,
-        reproduce: reproduce(scenario, options),
-        host: Host { wall_ms: ((options.wall_us)() - begun) / 1_000 },
+        reproduce,
+        host: Host { wall_ms: 0 },
     };
     if errors.is_empty() { Ok(report) } else { Err(Failed { report: Box::new(report), errors }) }
 }
 
 /// The command that gives the same result again, for a shell.
 fn reproduce(scenario: &Scenario, options: &Options<'_>) -> String {
-    let mut command =
-        format!("floodlab run {} --seed {}", quoted(&scenario.file.to_string_lossy()), options.seed);
-    if options.designs.len() < scenario.designs.len() {
-        let names = options.designs.iter().map(|design| scenario.designs[*design].name.as_str());
-        // Names have no characters that a shell would read.
-        command += &format!(" --design {}", names.collect::<Vec<_>>().join(","));
-    }
+    let mut command = command("run", scenario, &options.designs, options.seed);
     if let Some(key) = options.shuffle_ties {
         command += &format!(" --shuffle-ties {key}");
+    }
+    command
+}
+
+/// The beginning of such a command.
+fn command(verb: &str, scenario: &Scenario, designs: &[usize], seed: u64) -> String {
+    let mut command = format!("floodlab {verb} {} --seed {seed}", quoted(&scenario.file.to_string_lossy()));
+    if designs.len() < scenario.designs.len() {
+        let names = designs.iter().map(|design| scenario.designs[*design].name.as_str());
+        // Names have no characters that a shell would read.
+        command += &format!(" --design {}", names.collect::<Vec<_>>().join(","));
     }
     command
 }
@@ -203,7 +237,7 @@ fn one(
             progress(Progress { design, now, horizon: scenario.horizon() });
             !options.interrupted.load(Ordering::Relaxed)
         };
-        simulate::simulate_or_say(&simulation, go_on)
+        simulate::or_say(&simulation, || simulate(&simulation, Vec::new(), go_on))
     };
     if options.interrupted.load(Ordering::Relaxed) {
         return Ok(None);

@@ -1,8 +1,12 @@
-//! The simulated world: workloads feed outboxes, a modelled wire carries calls to the server model and answers back,
-//! all in virtual time.
+//! The world: workloads feed outboxes, a modelled wire carries calls to the server model and answers back, all in virtual
+//! time.
+//!
+//! In real time it is the same world: a [`Carrier`] is at the other end of the wire, and whoever turns the executor looks
+//! at a real clock.
 //!
 //! Strategies never see this module; they see [`crate::env::Env`]. Computing takes no virtual time.
 
+mod carrier;
 mod lives;
 mod outbox;
 mod store;
@@ -12,23 +16,23 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
 
-use fake_telegram::api::{ChatIndex, ChatKind, Method, TokenIndex};
+use fake_telegram::api::{ChatIndex, Method, TokenIndex};
 use fake_telegram::limits::Level;
-use fake_telegram::model::Model;
 use fake_telegram::time::{Duration, Time};
 
 use crate::event::{Event, Observer};
 use crate::executor::{Bell, Handle, Source};
+use crate::metrics::Penalties;
 use crate::observers::Observers;
-use crate::rng::latency::Latency;
 use crate::store::Store;
 use crate::store::keyspace::Keyspace;
 use crate::world::{Change, ClassIndex, KillPoint, Message, ProcessIndex};
 
+pub use carrier::{Carrier, News, Outgoing};
 pub use lives::Plan;
 pub use outbox::{Due, Next};
 pub use store::{StoreError, Way};
-pub use wire::Call;
+pub use wire::{Call, Server};
 
 use lives::Lives;
 use outbox::Outbox;
@@ -42,8 +46,8 @@ pub type Arrival = (Time, ChatIndex, usize);
 pub struct Setup {
     /// The run's seed.
     pub seed: u64,
-    /// The server.
-    pub model: Model,
+    /// The server, and the way to it.
+    pub server: Server,
     /// All arrivals, in order of time.
     pub arrivals: Box<dyn Iterator<Item = Arrival>>,
     /// By workload: what its messages are and which outbox they go to.
@@ -54,8 +58,6 @@ pub struct Setup {
     pub tokens: Vec<TokenIndex>,
     /// How many outboxes there are.
     pub outboxes: usize,
-    /// Call times: request leg plus reply leg.
-    pub latency: Latency,
     /// When a client gives up on a call.
     pub timeout: Duration,
     /// How many processes there ever are.
@@ -146,7 +148,7 @@ impl Sim {
             numbered: Cell::new(0),
             tokens: setup.tokens,
             outboxes: (0..setup.outboxes).map(|_| Outbox::default()).collect(),
-            wire: RefCell::new(Wire::new(setup.seed, setup.model, setup.latency, setup.timeout)),
+            wire: RefCell::new(Wire::new(setup.seed, setup.server, setup.timeout)),
             lives: RefCell::new(Lives::new(setup.processes, setup.steps, setup.kill_points)),
             launch: setup.launch,
             me: me.clone(),
@@ -185,11 +187,12 @@ impl Sim {
         &self.classes
     }
 
-    /// The run is over: samples up to the end are taken, nothing is recorded after. Shows the server and the books.
+    /// The run is over: samples up to the end are taken, nothing is recorded after. Shows the server's penalties and the
+    /// books.
     ///
     /// # Errors
     /// If a message is taken to be in the store and is not there: its number.
-    pub fn finish<R>(&self, look: impl FnOnce(&Model, &Observers) -> R) -> Result<R, u32> {
+    pub fn finish<R>(&self, look: impl FnOnce(Vec<Penalties>, &Observers) -> R) -> Result<R, u32> {
         self.sample_until(self.handle.now());
         self.over.set(true);
         let wire = self.wire.borrow();
@@ -199,7 +202,7 @@ impl Sim {
         held.sort_unstable();
         match observers.ledger.in_store().find(|message| held.binary_search(message).is_err()) {
             Some(missing) => Err(missing),
-            None => Ok(look(wire.model(), &observers)),
+            None => Ok(look(wire.penalties(self.handle.now()), &observers)),
         }
     }
 
@@ -301,7 +304,7 @@ impl Sim {
     /// What the token-wide limit allows at `at`, over all tokens.
     fn level(&self, at: Time) -> Option<Level> {
         let wire = self.wire.borrow();
-        let levels = self.tokens.iter().filter_map(|token| wire.model().token_level(*token, at));
+        let levels = self.tokens.iter().filter_map(|token| wire.level(*token, at));
         levels.reduce(|mut sum, level| {
             sum.available += level.available;
             sum.capacity += level.capacity;
@@ -321,14 +324,7 @@ impl Sim {
         let route = self.routes[workload];
         let number = self.numbered.get();
         self.numbered.set(number + 1);
-        let (kind, alive) = {
-            let mut wire = self.wire.borrow_mut();
-            let model = wire.model_mut();
-            if route.from_user {
-                model.wrote(chat, due);
-            }
-            (model.chat_kind(chat).unwrap_or(ChatKind::Private), model.can_receive(chat, due))
-        };
+        let (kind, alive) = self.wire.borrow_mut().look(chat, due, route.from_user);
         let deadline = route.deadline.map_or(Time::MAX, |deadline| due.saturating_add(deadline));
         let Route { class, method, from_user, .. } = route;
         let message = Message { number, chat, due, deadline, class, kind, method, from_user };

@@ -104,6 +104,11 @@ pub enum Answer {
     Forbidden(Forbidden),
     /// 400: the chat is unknown.
     ChatNotFound,
+    /// Another answer by which the server declines for good: 400, 401, 404, a redirect. Never made by the model.
+    Rejected {
+        /// 300 to 499.
+        status: u16,
+    },
     /// 5xx.
     ServerError {
         /// 500, 502 or 504.
@@ -115,6 +120,9 @@ pub enum Answer {
     ConnectionLost,
     /// No answer within the client's time-out. Made by the wire, never by the model.
     TimedOut,
+    /// The call never left: no connection, or one that was closed before the request was sent. Nothing can have
+    /// happened. Made by the wire, never by the model.
+    Unreachable,
 }
 
 /// Why a chat cannot be written to.
@@ -227,8 +235,8 @@ impl Answer {
             Self::TooManyRequests { .. } => 429,
             Self::Forbidden(_) => 403,
             Self::ChatNotFound => 400,
-            Self::ServerError { status } => status,
-            Self::ConnectionLost | Self::TimedOut => return None,
+            Self::Rejected { status } | Self::ServerError { status } => status,
+            Self::ConnectionLost | Self::TimedOut | Self::Unreachable => return None,
         })
     }
 
@@ -264,6 +272,9 @@ impl Answer {
             Self::TooManyRequests { .. } => error(429, "Too Many Requests"),
             Self::Forbidden(why) => error(403, why),
             Self::ChatNotFound => error(400, "Bad Request: chat not found"),
+            Self::Rejected { status: 401 } => error(401, "Unauthorized"),
+            Self::Rejected { status: 404 } => error(404, "Not Found"),
+            Self::Rejected { status } => error(status, "Bad Request"),
             Self::ServerError { status: 500 } => error(500, "Internal Server Error"),
             Self::ServerError { status } => {
                 error(status, if status == 504 { "Gateway Timeout" } else { "Bad Gateway" })
@@ -275,7 +286,9 @@ impl Answer {
                 let entries: Vec<String> = (1..=CUT_LIST_LEN).map(|id| format!(r#"{{"id":{id}}}"#)).collect();
                 format!(r#"{{"ok":true,"result":[{}]}}"#, entries.join(","))
             }
-            Self::Garbage(Garbage::Empty) | Self::ConnectionLost | Self::TimedOut => String::new(),
+            Self::Garbage(Garbage::Empty) | Self::ConnectionLost | Self::TimedOut | Self::Unreachable => {
+                String::new()
+            }
         }
     }
 }

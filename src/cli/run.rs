@@ -1,44 +1,21 @@
 //! `floodlab run`.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, anyhow};
-use clap::ValueEnum;
-
 use super::exit::{Exit, Invalid};
-use super::export::{Exports, check_folder, write_folder};
+use super::job::{self, Choice, Job};
 use super::progress::Bars;
-use crate::names::hint;
-use crate::outcome::{Report, Verdict};
 use crate::registry::Registry;
-use crate::report;
-use crate::run::{self, Failed, Options};
-use crate::scenario::Scenario;
+use crate::run::{self, Options};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Scenario files.
     #[arg(required = true, value_name = "SCENARIO")]
     scenarios: Vec<PathBuf>,
-    /// Run only these designs.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    design: Vec<String>,
-    /// The seed, instead of the scenario's [env: FLOODLAB_SEED].
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Exit with 99 if an `[[expect]]` fails.
-    #[arg(long)]
-    expect: bool,
-    /// The report folder [default: reports/NAME; of several scenarios DIR/NAME].
-    #[arg(long, short, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// What to print; an export to standard output is printed alone.
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
     #[command(flatten)]
-    exports: Exports,
+    choice: Choice,
     /// Run everything twice and compare.
     #[arg(long)]
     check_determinism: bool,
@@ -48,21 +25,6 @@ pub(super) struct Arguments {
     /// How many designs run at a time [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// A failed gate does not change the exit code.
-    #[arg(long)]
-    no_fail: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A table.
-    Text,
-    /// What `report.json` holds.
-    Json,
-    /// What `report.md` holds.
-    Md,
-    /// Nothing.
-    Quiet,
 }
 
 /// Runs every scenario; the gravest exit code decides.
@@ -71,21 +33,13 @@ enum Format {
 /// keyboard.
 pub(super) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Exit> {
     let several = arguments.scenarios.len() > 1;
-    arguments.check();
-    let seed = arguments.seed();
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    let handler = move || {
-        // Asked twice, nothing is waited for.
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(Exit::Interrupted as i32);
-        }
-    };
-    ctrlc::set_handler(handler).context("cannot listen for interrupts")?;
-    let jobs = arguments.scenarios.iter().map(|file| Job::new(file, arguments, registry));
+    arguments.choice.check(several);
+    let seed = arguments.choice.seed();
+    let interrupted = job::interrupts()?;
+    let jobs = arguments.scenarios.iter().map(|file| Job::new(file, &arguments.choice, several, registry));
     let jobs = jobs.collect::<anyhow::Result<Vec<_>>>()?;
     check_folders(&jobs)?;
-    arguments.exports.check()?;
+    arguments.choice.exports.check()?;
     let mut exit = Exit::Passed;
     for (done, job) in jobs.iter().enumerate() {
         if interrupted.load(Ordering::Relaxed) {
@@ -94,7 +48,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> anyhow::Result<
             }
             return Ok(Exit::Interrupted);
         }
-        exit = exit.max(job.run(arguments, seed, &interrupted)?);
+        exit = exit.max(run_one(job, arguments, seed, &interrupted)?);
     }
     Ok(exit)
 }
@@ -116,150 +70,29 @@ fn check_folders(jobs: &[Job]) -> anyhow::Result<()> {
             return Err(Invalid(message).into());
         }
     }
-    jobs.iter().try_for_each(|job| check_folder(&job.folder))
+    jobs.iter().try_for_each(|job| job.check_folder())
 }
 
-/// A scenario, what of it is to be run, and where the report goes.
-struct Job {
-    scenario: Scenario,
-    designs: Vec<usize>,
-    folder: PathBuf,
+/// Runs it, writes and prints what was finished, then says what was not.
+fn run_one(
+    job: &Job,
+    arguments: &Arguments,
+    seed: Option<u64>,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Exit> {
+    #[expect(clippy::disallowed_methods, reason = "the `host` blocks say how long it took")]
+    let begun = std::time::Instant::now();
+    let options = Options {
+        seed: seed.unwrap_or(job.scenario.seed),
+        designs: job.designs.clone(),
+        jobs: arguments.jobs.map(usize::from),
+        check_determinism: arguments.check_determinism,
+        shuffle_ties: arguments.shuffle_ties,
+        interrupted,
+        wall_us: &move || u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
+    };
+    let bars = Bars::new(&job.scenario);
+    let result = run::run(&job.scenario, &options, &|progress| bars.show(progress));
+    drop(bars);
+    job.conclude(&arguments.choice, result)
 }
-
-impl Job {
-    fn new(file: &Path, arguments: &Arguments, registry: &Registry) -> anyhow::Result<Self> {
-        let scenario = Scenario::load(file, registry)?;
-        let known = || scenario.designs.iter().map(|design| design.name.as_str());
-        if let Some(name) = arguments.design.iter().find(|name| known().all(|known| known != *name)) {
-            let hint = hint(name, known());
-            return Err(Invalid(format!("{}: unknown design `{name}`{hint}", file.display())).into());
-        }
-        let selected = |index: &usize| {
-            arguments.design.is_empty() || arguments.design.contains(&scenario.designs[*index].name)
-        };
-        let designs = (0..scenario.designs.len()).filter(selected).collect();
-        let folder = match &arguments.output {
-            None => Path::new("reports").join(&scenario.name),
-            Some(folder) if arguments.scenarios.len() > 1 => folder.join(&scenario.name),
-            Some(folder) => folder.clone(),
-        };
-        Ok(Self { scenario, designs, folder })
-    }
-
-    /// Runs it, writes and prints what was finished, then says what was not.
-    fn run(
-        &self,
-        arguments: &Arguments,
-        seed: Option<u64>,
-        interrupted: &AtomicBool,
-    ) -> anyhow::Result<Exit> {
-        let scenario = &self.scenario;
-        #[expect(clippy::disallowed_methods, reason = "the `host` blocks say how long it took")]
-        let begun = std::time::Instant::now();
-        let options = Options {
-            seed: seed.unwrap_or(scenario.seed),
-            designs: self.designs.clone(),
-            jobs: arguments.jobs.map(usize::from),
-            check_determinism: arguments.check_determinism,
-            shuffle_ties: arguments.shuffle_ties,
-            interrupted,
-            wall_us: &move || u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
-        };
-        let bars = Bars::new(scenario);
-        let result = run::run(scenario, &options, &|progress| bars.show(progress));
-        drop(bars);
-        let (report, errors) = match result {
-            Ok(report) => (report, Vec::new()),
-            Err(Failed { report, errors }) => (*report, errors),
-        };
-        // An earlier report is worth more than an empty one.
-        let published = if report.designs.is_empty() { Ok(()) } else { self.publish(arguments, &report) };
-        let mut exit = Exit::Passed;
-        for error in errors {
-            let error = anyhow::Error::from(error);
-            super::complain(&error);
-            exit = exit.max(Exit::of(&error));
-        }
-        published?;
-        if report.unfinished.iter().any(|design| design.error.is_none()) {
-            let (finished, all) = (report.designs.len(), self.designs.len());
-            let nothing = if finished == 0 { "; nothing is written" } else { "" };
-            super::tell(&format!("interrupted: {finished} of {all} designs finished{nothing}"));
-            exit = Exit::Interrupted;
-        }
-        Ok(if report.unfinished.is_empty() { self.judge(arguments, &report) } else { exit })
-    }
-
-    /// Writes the folder and the exports, and prints.
-    fn publish(&self, arguments: &Arguments, report: &Report) -> anyhow::Result<()> {
-        let files = report::files(report);
-        write_folder(&self.folder, &files)?;
-        arguments.exports.write(report, &files)?;
-        match arguments.format {
-            // Whoever reads the export wants nothing else.
-            Format::Text if arguments.exports.to_stdout() > 0 => Ok(()),
-            Format::Text => {
-                super::print(&report::table(report, true, super::width()))?;
-                super::print(&format!("report: {}", self.folder.display()))
-            }
-            Format::Json => super::print(&report::json(report)),
-            Format::Md => super::print(&report::markdown(report)),
-            Format::Quiet => Ok(()),
-        }
-    }
-
-    fn judge(&self, arguments: &Arguments, report: &Report) -> Exit {
-        let file = self.scenario.file.display();
-        if report.designs.iter().all(|design| design.metrics.due == 0) {
-            super::complain(&anyhow!(
-                "nothing to run: no message of {file} falls due; is `duration` too short, or a rate too low?"
-            ));
-            return Exit::Nothing;
-        }
-        let expectations = report.expectations.iter().filter(|_| arguments.expect);
-        let failed: Vec<&Verdict> = report.gates.iter().chain(expectations).filter(|v| !v.passed).collect();
-        match failed.as_slice() {
-            _ if arguments.no_fail => Exit::Passed,
-            [] if arguments.expect && report.expectations.is_empty() => {
-                let why = match self.scenario.expectations.len() {
-                    0 => format!("{file} has no [[expect]]"),
-                    _ => format!(
-                        "the expectations of {file} were skipped, because designs that they are about were not \
-                         selected; leave --design out"
-                    ),
-                };
-                super::complain(&anyhow!("nothing to judge: {why}"));
-                Exit::Nothing
-            }
-            [] => Exit::Passed,
-            failed if failed.iter().all(|verdict| verdict.measured.is_none()) => Exit::Nothing,
-            _ => Exit::GateFailed,
-        }
-    }
-}
-
-impl Arguments {
-    /// What clap does not see is wrong with the command line.
-    fn check(&self) {
-        if self.scenarios.len() > 1 && !self.exports.is_empty() {
-            super::usage("--export-* writes one result; run one scenario, or use --output");
-        }
-        let printed = usize::from(matches!(self.format, Format::Json | Format::Md));
-        if self.exports.to_stdout() + printed > 1 {
-            super::usage("only one document can go to standard output; export the others to files");
-        }
-    }
-
-    /// The seed that somebody asks for. clap reads variables too, but its errors do not name them.
-    fn seed(&self) -> Option<u64> {
-        self.seed.or_else(|| {
-            let text = std::env::var_os(SEED)?;
-            let seed = text.to_str().and_then(|text| text.parse().ok());
-            seed.or_else(|| {
-                super::usage(&format!("{SEED} is `{}`; a seed is a whole number from 0 on", text.display()))
-            })
-        })
-    }
-}
-
-const SEED: &str = "FLOODLAB_SEED";

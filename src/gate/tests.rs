@@ -26,6 +26,7 @@ fn outcome(name: &str, metrics: Metrics) -> Outcome {
         classes: IndexMap::new(),
         series: Default::default(),
         lag_distribution: Default::default(),
+        live: None,
         host: Default::default(),
     }
 }

@@ -4,14 +4,16 @@ use crate::gate;
 use crate::outcome::{Report, Verdict};
 
 use super::sheet::{self, Sheet};
-use super::{human, plots, table, verdicts};
+use super::{human, live, plots, table, verdicts};
 
 /// The report as GitHub-flavoured Markdown. Links the plots by their file names; says nothing of the machine.
 pub fn markdown(report: &Report) -> String {
     let scenario = &report.scenario;
+    let is_live = report.designs.iter().any(|design| design.live.is_some());
+    let time = if is_live { "real" } else { "virtual" };
     let mut text = format!("# {}\n\n", scenario.name);
     text += &format!(
-        "Profile `{}`, {} of virtual time, seed {}, scenario hash `{}`, {}.\n\n```sh\n{}\n```\n",
+        "Profile `{}`, {} of {time} time, seed {}, scenario hash `{}`, {}.\n\n```sh\n{}\n```\n",
         scenario.profile,
         human::span(scenario.horizon_us),
         report.seed,
@@ -28,6 +30,9 @@ pub fn markdown(report: &Report) -> String {
     if let Some(note) = table::censored(report) {
         text += &format!("\n{note}\n");
     }
+    for line in live::lines(report) {
+        text += &format!("\n{}\n", escaped(&line));
+    }
     for (what, verdicts) in verdicts::lists(report) {
         text += &verdict_text(what, verdicts);
     }
@@ -38,6 +43,9 @@ pub fn markdown(report: &Report) -> String {
     text += "\n## What the numbers mean\n\n";
     for (term, meaning) in GLOSSARY {
         text += &format!("- **{term}**: {meaning}\n");
+    }
+    if is_live {
+        return text;
     }
     text += "\n## Events\n\nEqual runs have equal hashes.\n\n| design | event hash |\n| --- | --- |\n";
     for design in &report.designs {

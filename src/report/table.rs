@@ -7,7 +7,7 @@ use crate::gate;
 use crate::outcome::Report;
 
 use super::sheet::{self, Column, Sheet, Tone};
-use super::{human, verdicts};
+use super::{human, live, verdicts};
 
 /// The summary as text of at most `width` columns (100 reads best, below 60 it may not fit), with ANSI colours if
 /// `colour`. Colours only repeat what the text says.
@@ -29,6 +29,9 @@ pub fn table(report: &Report, colour: bool, width: usize) -> String {
     text.push('\n');
     if let Some(note) = censored(report) {
         text += &wrapped(&note, width);
+    }
+    for line in live::lines(report) {
+        text += &wrapped(&line, width);
     }
     text += &verdict_lines(report, &paint, width);
     for line in unfinished(report) {
@@ -139,11 +142,13 @@ fn verdict_lines(report: &Report, paint: &Paint, width: usize) -> String {
 
 fn events(report: &Report) -> String {
     let longest = report.designs.iter().map(|design| design.name.chars().count()).max().unwrap_or(0);
+    // In real time nothing comes again.
+    let simulated = report.designs.iter().filter(|design| design.live.is_none());
     let line = |design: &crate::outcome::Outcome| {
         let (name, hash, host) = (&design.name, &design.event_hash, &design.host);
         format!("events: {name:longest$}  {hash}  {}x real time\n", human::count(host.speed_up))
     };
-    report.designs.iter().map(line).collect()
+    simulated.map(line).collect()
 }
 
 fn style(tone: Tone) -> Style {

@@ -1,9 +1,10 @@
 //! One design of a scenario in virtual time: sets the world up, lets it run, closes the books.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use fake_telegram::api::{LimitIndex, TokenIndex};
+use fake_telegram::api::TokenIndex;
 use fake_telegram::draw::exponential;
 use fake_telegram::fault::Faults;
 use fake_telegram::model::Model;
@@ -14,15 +15,15 @@ use super::RunError;
 use crate::check::EarlyRetries;
 use crate::env::{Env, Process};
 use crate::event::{EventHash, Observer};
-use crate::executor::Executor;
+use crate::executor::{Executor, Stalled};
 use crate::ledger::Ledger;
-use crate::metrics::{Ending, Metrics, Penalties, Steps};
+use crate::metrics::{Ending, Metrics, Steps};
 use crate::observers::Observers;
 use crate::outcome::Outcome;
 use crate::rng::latency::Latency;
 use crate::rng::{key, stream};
 use crate::scenario::{Design, Scenario};
-use crate::sim::{self, Launch, Route, Setup, Sim, Way};
+use crate::sim::{self, Launch, Route, Server, Setup, Sim, Way};
 use crate::store::Store;
 use crate::store::plan::Plan;
 use crate::strategy::Configured;
@@ -44,16 +45,15 @@ pub struct Simulation<'a> {
     pub shuffle_ties: Option<u64>,
 }
 
-/// Simulates one design, as [`simulate`] does; a broken invariant is an error, not the end of the program.
+/// Runs one design; a broken invariant is an error, not the end of the program.
 ///
 /// # Errors
-/// As [`simulate`], and [`RunError::Invariant`] for a panic.
-pub(super) fn simulate_or_say(
+/// As `run`, and [`RunError::Invariant`] for a panic.
+pub(super) fn or_say<R>(
     simulation: &Simulation<'_>,
-    go_on: impl FnMut(Time) -> bool,
-) -> Result<Option<Outcome>, RunError> {
-    let run = AssertUnwindSafe(|| simulate(simulation, Vec::new(), go_on));
-    catch_unwind(run).unwrap_or_else(|panic| {
+    run: impl FnOnce() -> Result<R, RunError>,
+) -> Result<R, RunError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
         let design = simulation.scenario.designs[simulation.design].name.clone();
@@ -72,6 +72,35 @@ pub fn simulate(
     mut go_on: impl FnMut(Time) -> bool,
 ) -> Result<Option<Outcome>, RunError> {
     let Simulation { scenario, seed, .. } = *simulation;
+    let mut executor = Executor::new(simulation.shuffle_ties.map(|shuffle| key(shuffle, "ties")));
+    let server = Server::Modelled {
+        model: Box::new(model(scenario, seed)),
+        latency: Latency::new(scenario.wire.median, scenario.wire.p99),
+    };
+    let sim = prepare(simulation, observers, server, &executor);
+    let horizon = Time::ZERO + scenario.horizon();
+    for pause in 1..=PAUSES {
+        let until = Time::from_micros(
+            (u128::from(horizon.as_micros()) * u128::from(pause) / u128::from(PAUSES)) as u64,
+        );
+        executor.run(&*sim, until).map_err(|source| stalled(simulation, source))?;
+        if !go_on(until) {
+            return Ok(None);
+        }
+    }
+    let outcome = close(simulation, &sim, executor, horizon)?;
+    missed(simulation, &sim)?;
+    Ok(Some(outcome))
+}
+
+/// The world at its start.
+pub(super) fn prepare(
+    simulation: &Simulation<'_>,
+    observers: Vec<Box<dyn Observer>>,
+    server: Server,
+    executor: &Executor,
+) -> Rc<Sim> {
+    let Simulation { scenario, seed, .. } = *simulation;
     let design = &scenario.designs[simulation.design];
     let steps = Steps::new(scenario.horizon());
     let chats = scenario.population.kinds().len();
@@ -88,23 +117,20 @@ pub fn simulate(
         metrics: Metrics::new(limits, chats, steps),
         asked_for: observers,
     };
-    let mut executor = Executor::new(simulation.shuffle_ties.map(|shuffle| key(shuffle, "ties")));
     let (outboxes, routes) = routes(scenario, design);
-    let lives = lives(design, seed, Time::ZERO + scenario.horizon());
     let processes = processes(design).count();
     let store = &scenario.store;
     let setup = Setup {
         seed,
-        model: model(scenario, seed),
+        server,
         arrivals: Box::new(scenario.arrivals(seed)),
         routes,
         classes: scenario.classes.as_slice().into(),
         tokens: used,
         outboxes: outboxes.len(),
-        latency: Latency::new(scenario.wire.median, scenario.wire.p99),
         timeout: scenario.wire.timeout,
         processes,
-        steps: lives,
+        steps: lives(design, seed, Time::ZERO + scenario.horizon()),
         kill_points: kill_points(design),
         launch: launch(design, &outboxes),
         store: Store::new(Plan::new(store.events.clone()).expect("the scenario was checked")),
@@ -118,53 +144,55 @@ pub fn simulate(
         sample: steps.sample(),
         observers,
     };
-    let sim = Sim::new(setup, executor.handle().clone());
-    let horizon = Time::ZERO + scenario.horizon();
-    for pause in 1..=PAUSES {
-        let until = Time::from_micros(
-            (u128::from(horizon.as_micros()) * u128::from(pause) / u128::from(PAUSES)) as u64,
-        );
-        executor
-            .run(&*sim, until)
-            .map_err(|source| RunError::Stalled { design: design.name.clone(), source })?;
-        if !go_on(until) {
-            return Ok(None);
-        }
-    }
-    let ending = |model: &Model| Ending {
-        horizon,
-        penalties: (0..limits.len() as u8)
-            .map(LimitIndex)
-            .map(|limit| Penalties {
-                count: model.penalties(limit),
-                time: model.penalty_time(limit, horizon),
-                longest: model.penalty_longest(limit, horizon),
-            })
-            .collect(),
-        store_keys: sim.store().look(|keys| (keys.live_keys(horizon), keys.keys_without_ttl(horizon))),
+    Sim::new(setup, executor.handle().clone())
+}
+
+/// The run is over at `end`: closes the books.
+///
+/// # Errors
+/// If our own books do not balance.
+pub(super) fn close(
+    simulation: &Simulation<'_>,
+    sim: &Sim,
+    mut executor: Executor,
+    end: Time,
+) -> Result<Outcome, RunError> {
+    let Simulation { scenario, .. } = *simulation;
+    let design = &scenario.designs[simulation.design];
+    let ending = |penalties| Ending {
+        horizon: end,
+        penalties,
+        store_keys: sim.store().look(|keys| (keys.live_keys(end), keys.keys_without_ttl(end))),
         classes: scenario.classes.clone(),
     };
-    let finished = sim.finish(|model, observers| {
+    let finished = sim.finish(|penalties, observers| {
         let Observers { hash, ledger, early_retries, metrics, .. } = observers;
-        let outcome = metrics.outcome(&design.name, *hash, ledger, early_retries.count, &ending(model));
+        let outcome = metrics.outcome(&design.name, *hash, ledger, early_retries.count, &ending(penalties));
         (outcome, metrics.deliveries() + ledger.reused)
     });
     let (outcome, deliveries) = finished.map_err(|message| RunError::Invariant {
         design: design.name.clone(),
         what: format!("message {message} should be in the store, and is in no queue there"),
     })?;
-    let missed = sim.missed_kill_points();
     executor.clear();
-    if let Some((process, after, left)) = missed.first() {
-        return Err(RunError::Missed {
-            design: design.name.clone(),
-            process: *process,
-            after: after.clone(),
-            left: *left,
-        });
-    }
     balance(&outcome, deliveries)?;
-    Ok(Some(outcome))
+    Ok(outcome)
+}
+
+/// Whether every kill point came.
+///
+/// # Errors
+/// If one did not: which.
+pub(super) fn missed(simulation: &Simulation<'_>, sim: &Sim) -> Result<(), RunError> {
+    let design = || simulation.scenario.designs[simulation.design].name.clone();
+    match sim.missed_kill_points().into_iter().next() {
+        Some((process, after, left)) => Err(RunError::Missed { design: design(), process, after, left }),
+        None => Ok(()),
+    }
+}
+
+pub(super) fn stalled(simulation: &Simulation<'_>, source: Stalled) -> RunError {
+    RunError::Stalled { design: simulation.scenario.designs[simulation.design].name.clone(), source }
 }
 
 /// The books balance, and they agree with what the server counted and what was used again.

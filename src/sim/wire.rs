@@ -1,25 +1,41 @@
-//! The modelled wire: a call takes a request leg to the server and a reply leg back, and its client gives up in time.
+//! The wire. The modelled one: a call takes a request leg to the server and a reply leg back, and its client gives up in
+//! time. In real time a [`Carrier`] does all that; what clients and books see of it is the same.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use fake_telegram::api::{Answer, CallId, Decision, Draws, Request, TokenIndex};
+use fake_telegram::api::{Answer, CallId, ChatIndex, ChatKind, Decision, Draws, Request, TokenIndex};
+use fake_telegram::limits::Level;
 use fake_telegram::model::Model;
 use fake_telegram::time::{Duration, Time};
 
 use crate::event::Event;
 use crate::executor::{EventKey, Handle, Waiter};
+use crate::metrics::Penalties;
 use crate::rng::latency::Latency;
 use crate::rng::{draw, key};
 use crate::world::{Message, ProcessIndex};
 
 use super::Sim;
+use super::carrier::{Carrier, News, Outgoing};
+
+/// What is behind the wire.
+pub enum Server {
+    /// The model, behind a wire with these call times: request leg plus reply leg.
+    Modelled {
+        /// The server.
+        model: Box<Model>,
+        /// Call times.
+        latency: Latency,
+    },
+    /// Another, in real time.
+    Real(Box<dyn Carrier>),
+}
 
 /// All calls of a run, and the server behind them.
 pub(super) struct Wire {
-    model: Model,
-    latency: Latency,
+    server: Server,
     timeout: Duration,
     latency_key: u64,
     fault_key: u64,
@@ -51,10 +67,9 @@ struct Slot {
 }
 
 impl Wire {
-    pub(super) fn new(seed: u64, model: Model, latency: Latency, timeout: Duration) -> Self {
+    pub(super) fn new(seed: u64, server: Server, timeout: Duration) -> Self {
         Self {
-            model,
-            latency,
+            server,
             timeout,
             latency_key: key(seed, "wire/latency"),
             fault_key: key(seed, "server/fault"),
@@ -68,27 +83,46 @@ impl Wire {
         self.timeout
     }
 
-    pub(super) const fn model(&self) -> &Model {
-        &self.model
+    /// The penalties until `until`, by limit; empty if nobody knows them.
+    pub(super) fn penalties(&self, until: Time) -> Vec<Penalties> {
+        match &self.server {
+            Server::Modelled { model, .. } => Penalties::of(model, until),
+            Server::Real(carrier) => carrier.penalties(),
+        }
     }
 
-    pub(super) const fn model_mut(&mut self) -> &mut Model {
-        &mut self.model
+    /// A message for `chat` falls due: what kind of chat it is and whether it can receive. One that comes from the
+    /// user brings the chat back to life.
+    pub(super) fn look(&mut self, chat: ChatIndex, due: Time, from_user: bool) -> (ChatKind, bool) {
+        match &mut self.server {
+            Server::Modelled { model, .. } => {
+                if from_user {
+                    model.wrote(chat, due);
+                }
+                (model.chat_kind(chat).unwrap_or(ChatKind::Private), model.can_receive(chat, due))
+            }
+            Server::Real(carrier) => carrier.look(chat, from_user),
+        }
+    }
+
+    /// What the token-wide limit allows at `at`.
+    pub(super) fn level(&self, token: TokenIndex, at: Time) -> Option<Level> {
+        match &self.server {
+            Server::Modelled { model, .. } => model.token_level(token, at),
+            Server::Real(carrier) => carrier.level(token, at),
+        }
     }
 
     pub(super) fn next_timeout(&self) -> Time {
-        self.model.next_timeout().unwrap_or(Time::MAX)
+        match &self.server {
+            Server::Modelled { model, .. } => model.next_timeout().unwrap_or(Time::MAX),
+            Server::Real(_) => Time::MAX,
+        }
     }
 
     /// A call leaves a process. Its number, and which call for its message it is.
-    fn send(
-        &mut self,
-        handle: &Handle,
-        client: Waiter,
-        message: Message,
-        token: TokenIndex,
-        key: Option<u32>,
-    ) -> (u32, u16) {
+    fn send(&mut self, handle: &Handle, client: Waiter, call: &Call<'_>) -> (u32, u16) {
+        let Call { message, process, token, key, .. } = *call;
         let now = handle.now();
         let index = message.number as usize;
         if self.attempts.len() <= index {
@@ -96,7 +130,12 @@ impl Wire {
         }
         self.attempts[index] = self.attempts[index].saturating_add(1);
         let attempt = self.attempts[index];
-        let call_time = self.latency.draw(draw(self.latency_key, message.number.into(), attempt.into()));
+        let call_time = match &self.server {
+            Server::Modelled { latency, .. } => {
+                latency.draw(draw(self.latency_key, message.number.into(), attempt.into()))
+            }
+            Server::Real(_) => Duration::ZERO,
+        };
         let request_leg = call_time / 2;
         let gives_up_at = now.saturating_add(self.timeout);
         let slot = Slot {
@@ -123,17 +162,29 @@ impl Wire {
                 (self.calls.len() - 1) as u32
             }
         };
-        handle.set(now + request_leg, number);
+        if let Server::Real(carrier) = &mut self.server {
+            let fault = draw(self.fault_key, message.number.into(), attempt.into()) as u32;
+            carrier.send(Outgoing { number, message, process, token, key, fault });
+        } else {
+            handle.set(now + request_leg, number);
+        }
         (number, attempt)
     }
 
-    /// A call reaches the server.
+    /// A call reaches the server; or there is news of one that a carrier has.
     pub(super) fn arrive(&mut self, now: Time, number: u32, sim: &Sim) {
+        let model = match &mut self.server {
+            Server::Modelled { model, .. } => model,
+            Server::Real(carrier) => {
+                let (number, news) = carrier.receive();
+                return self.learn(now, number, news, sim);
+            }
+        };
         let slot = &self.calls[number as usize];
         let fault = draw(self.fault_key, slot.message.number.into(), slot.attempt.into()) as u32;
         let Slot { token, key: idempotency, message: Message { chat, method, .. }, .. } = *slot;
         let request = Request { token, chat, method, idempotency, items: 1 };
-        self.model.handle(now, CallId(number), request, Draws { fault });
+        model.handle(now, CallId(number), request, Draws { fault });
         self.carry_back(sim);
         let slot = &mut self.calls[number as usize];
         if slot.decision.is_none()
@@ -147,8 +198,27 @@ impl Wire {
 
     /// Held calls that are due are decided.
     pub(super) fn advance(&mut self, now: Time, sim: &Sim) {
-        self.model.advance(now);
+        if let Server::Modelled { model, .. } = &mut self.server {
+            model.advance(now);
+        }
         self.carry_back(sim);
+    }
+
+    /// There is news of a call that a carrier has.
+    fn learn(&mut self, now: Time, number: u32, News { answer, decision }: News, sim: &Sim) {
+        let slot = &mut self.calls[number as usize];
+        if let Some(decision) = decision {
+            slot.decision = Some(decision);
+            sim.record(&Event::Decided { message: slot.message, token: slot.token, decision });
+            if slot.client_done {
+                self.free.push(number);
+                return;
+            }
+        }
+        if let (Some(answer), Some(client)) = (answer, slot.client) {
+            slot.answer = answer;
+            slot.wake = Some(sim.handle.wake_at(now, client));
+        }
     }
 
     /// The messages of calls that are not decided yet.
@@ -163,7 +233,8 @@ impl Wire {
     }
 
     fn carry_back(&mut self, sim: &Sim) {
-        while let Some(decision) = self.model.poll() {
+        let Server::Modelled { model, .. } = &mut self.server else { return };
+        while let Some(decision) = model.poll() {
             let CallId(number) = decision.call;
             let slot = &mut self.calls[number as usize];
             slot.decision = Some(decision);
@@ -234,7 +305,7 @@ impl Future for Call<'_> {
         let mut wire = sim.wire.borrow_mut();
         let Some(number) = self.sent else {
             let client = sim.handle.waiter(context, WAITING);
-            let (number, attempt) = wire.send(&sim.handle, client, message, self.token, self.key);
+            let (number, attempt) = wire.send(&sim.handle, client, &self);
             drop(wire);
             self.sent = Some(number);
             sim.record(&Event::Sent { message, process, attempt });

@@ -305,8 +305,10 @@ impl Sender {
                 Answers::Status | Answers::Unread => Verdict::Delivered,
             },
             Answer::TooManyRequests { hint } => Verdict::Refused(hint),
+            // It surely did nothing, so it is safe to send again; for when, nobody has said.
+            Answer::Unreachable => Verdict::Refused(RetryHint::Absent),
             Answer::Forbidden(_) => Verdict::ChatDead,
-            Answer::ChatNotFound => Verdict::Rejected,
+            Answer::ChatNotFound | Answer::Rejected { .. } => Verdict::Rejected,
             Answer::ServerError { .. } | Answer::ConnectionLost | Answer::TimedOut => Verdict::Doubt,
         }
     }

@@ -487,6 +487,74 @@ fn an_interrupt_leaves_what_is_there() {
     assert_eq!(printed["scenario"]["name"], "small");
 }
 
+/// Nobody floods another's machine by accident, and what is wrong is found before the first call.
+#[cfg(feature = "live")]
+#[test]
+fn drive_refuses_what_it_must_not_call() {
+    let directory = directory();
+    let refused = |flags: &str, expected: i32, why: &str| {
+        let (code, out, err) = floodlab(directory.path(), &format!("drive scenarios/small.toml {flags}"));
+        assert_eq!((code, out.as_str()), (expected, ""), "{flags}: {err}");
+        assert!(err.contains(why), "{flags}: {err}");
+        assert!(!directory.path().join("reports").exists(), "{flags}");
+    };
+    refused("--url http://192.0.2.1:8081 --token 1:a", 2, "say --i-own-this-target");
+    refused("--url https://api.telegram.org --token 1:a --i-own-this-target", 2, "Telegram itself");
+    refused("--url http://127.0.0.1:1", 2, "say --token once for each");
+    refused("--url http://127.0.0.1:1 --token x", 2, "a token is a number");
+    refused("--url 127.0.0.1:1 --token 1:a", 2, "write it like http://127.0.0.1:8081");
+    refused("--token 1:a", 2, "--url");
+    refused("--url http://127.0.0.1:1 --token 1:a --design wise", 104, "did you mean `wide`");
+    refused("--url http://127.0.0.1:1 --token 1:a", 1, "is the server running?");
+}
+
+/// Without a URL it has a server of its own; the report says that it was real time, and how real.
+#[cfg(feature = "live")]
+#[test]
+fn drive_reports_as_a_run_does_and_says_what_real_time_brought() {
+    let directory = directory();
+    let (code, out, err) = floodlab(directory.path(), "drive scenarios/small.toml --expect");
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("real time, over HTTP: http://127.0.0.1:"), "{out}");
+    assert!(out.contains("reproduce: floodlab drive scenarios/small.toml --seed 1\n"), "{out}");
+    let folder = directory.path().join("reports/small");
+    let page = fs::read_to_string(folder.join("report.md")).expect("it is written");
+    assert!(page.contains("of real time") && !page.contains("event hash"), "{page}");
+    let json = fs::read_to_string(folder.join("report.json")).expect("it is written");
+    let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    for design in report["designs"].as_array().expect("designs") {
+        assert_eq!(design["metrics"]["delivered"], 10);
+        assert_eq!(design["live"]["told_truth"], true);
+        assert_eq!(design["live"]["calls"]["answered"], 10);
+    }
+}
+
+/// What was sent until then is the report.
+#[cfg(all(unix, feature = "live"))]
+#[test]
+fn an_interrupted_drive_leaves_its_report() {
+    let directory = directory();
+    let long = SMALL
+        .replace("1min\"\ndrain", "20d\"\ndrain")
+        .replace("kind = \"broadcast\"", "kind = \"poisson\"\nrate = \"100/s\"");
+    write(&directory, "long.toml", &long);
+    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("floodlab"))
+        .current_dir(directory.path())
+        .args(["drive", "scenarios/long.toml", "--design", "wide", "--format", "quiet"])
+        .stderr(std::process::Stdio::piped())
+        .spawn();
+    let mut child = child.expect("it runs");
+    // It says that it takes long once it listens for signals.
+    let mut told = String::new();
+    let mut errors = std::io::BufReader::new(child.stderr.take().expect("it is piped"));
+    std::io::BufRead::read_line(&mut errors, &mut told).expect("UTF-8");
+    assert!(told.contains("in real time take up to"), "{told}");
+    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("kill is there").success());
+    std::io::Read::read_to_string(&mut errors, &mut told).expect("UTF-8");
+    assert_eq!(child.wait().expect("it ends").code(), Some(105), "{told}");
+}
+
 /// What is finished is the result, and says what is missing.
 #[test]
 fn an_interrupted_report_holds_what_was_finished() {

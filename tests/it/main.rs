@@ -8,6 +8,8 @@ mod determinism;
 mod docs;
 mod layers;
 mod ledger;
+#[cfg(feature = "live")]
+mod live;
 mod lives;
 mod pairing;
 mod refusals;
@@ -18,3 +20,5 @@ mod senders;
 #[cfg(feature = "live")]
 mod teloxide;
 mod theory;
+#[cfg(feature = "live")]
+mod worlds;

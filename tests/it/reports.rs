@@ -214,6 +214,7 @@ fn small() -> Report {
             ]),
             series: Series::default(),
             lag_distribution: Distribution::default(),
+            live: None,
             host: DesignHost { wall_ms: 1_400, speed_up: 61_714 },
         }
     });
@@ -358,6 +359,7 @@ fn day() -> Report {
             classes: classes([("reply", of(20)), ("alert", of(90)), ("broadcast", of(2))]),
             series,
             lag_distribution: Distribution { ppm, us, lower_bound_from_ppm },
+            live: None,
             host: DesignHost { wall_ms: 900, speed_up: 96_000 },
         }
     });

@@ -166,6 +166,9 @@ impl Job {
             Answer::ChatNotFound => {
                 (Reply::failure(&Failure::new(400, "Bad Request: chat not found")), Outcome::Rejected)
             }
+            Answer::Rejected { status } => {
+                (Reply::raw(status, JSON, decision.answer.body()), Outcome::Rejected)
+            }
             Answer::ServerError { status } => {
                 (Reply::raw(status, JSON, decision.answer.body()), Outcome::Failed)
             }
@@ -173,7 +176,7 @@ impl Job {
                 let content_type = if garbage == Garbage::Html { "text/html" } else { JSON };
                 (Reply::raw(200, content_type, decision.answer.body()), Outcome::Garbage)
             }
-            Answer::ConnectionLost | Answer::TimedOut => (Reply::cut(), Outcome::Lost),
+            Answer::ConnectionLost | Answer::TimedOut | Answer::Unreachable => (Reply::cut(), Outcome::Lost),
         };
         let truth = self.truth(&decision);
         if self.aside.call.is_some() {

@@ -152,6 +152,13 @@ impl Core {
         Arrival { at, early, fate }
     }
 
+    /// Shows the model as it is now.
+    pub(super) fn look<R>(&mut self, clock: &Clock, look: impl FnOnce(&mut Model, Time) -> R) -> R {
+        let now = clock.now();
+        self.advance(now);
+        look(&mut self.model, now)
+    }
+
     /// Lets everything happen that is due; when the next thing is.
     pub(super) fn catch_up(&mut self, clock: &Clock) -> Option<Time> {
         self.advance(clock.now());

@@ -21,6 +21,8 @@ use crate::http::options::Options;
 use crate::http::params::Params;
 use crate::http::peers::{Bot, Chat, ChatId, ChatType};
 use crate::http::verdict::{Counts, Verdict};
+use crate::model::Model;
+use crate::time::Time;
 
 /// The server, as all connections see it.
 #[derive(Debug)]
@@ -167,6 +169,12 @@ impl State {
         });
         bots.insert(token.into(), bot.clone());
         Ok(bot)
+    }
+
+    /// Shows the model as it is now to whoever runs the server in its own program. Bots have their tokens' indices in the
+    /// order of [`Options::tokens`], then of their first calls.
+    pub fn look<R>(&self, look: impl FnOnce(&mut Model, Time) -> R) -> R {
+        self.core().look(&self.clock, look)
     }
 
     /// All bots that somebody has used, in the order of their first calls, with their tokens.

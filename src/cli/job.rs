@@ -1,0 +1,211 @@
+//! What the verbs that run a scenario have in common: what of it is to be run, where the results go, and how it is judged.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, anyhow};
+use clap::ValueEnum;
+
+use super::exit::{Exit, Invalid};
+use super::export::{self, Exports, write_folder};
+use crate::names::hint;
+use crate::outcome::{Report, Verdict};
+use crate::registry::Registry;
+use crate::report;
+use crate::run::Failed;
+use crate::scenario::Scenario;
+
+/// What of a scenario is to be run, and where the results go.
+#[derive(Debug, clap::Args)]
+pub(super) struct Choice {
+    /// Run only these designs.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    design: Vec<String>,
+    /// The seed, instead of the scenario's [env: FLOODLAB_SEED].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Exit with 99 if an `[[expect]]` fails.
+    #[arg(long)]
+    pub(super) expect: bool,
+    /// The report folder [default: reports/NAME; of several scenarios DIR/NAME].
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// What to print; an export to standard output is printed alone.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    pub(super) exports: Exports,
+    /// A failed gate does not change the exit code.
+    #[arg(long)]
+    no_fail: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A table.
+    Text,
+    /// What `report.json` holds.
+    Json,
+    /// What `report.md` holds.
+    Md,
+    /// Nothing.
+    Quiet,
+}
+
+/// Listens for interrupts: whether there was one.
+pub(super) fn interrupts() -> anyhow::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
+    let handler = move || {
+        // Asked twice, nothing is waited for.
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(Exit::Interrupted as i32);
+        }
+    };
+    ctrlc::set_handler(handler).context("cannot listen for interrupts")?;
+    Ok(interrupted)
+}
+
+/// A scenario, what of it is to be run, and where the report goes.
+pub(super) struct Job {
+    pub(super) scenario: Scenario,
+    pub(super) designs: Vec<usize>,
+    pub(super) folder: PathBuf,
+}
+
+impl Job {
+    /// Reads a scenario; of `several` each has its folder below the one that was named.
+    pub(super) fn new(
+        file: &Path,
+        choice: &Choice,
+        several: bool,
+        registry: &Registry,
+    ) -> anyhow::Result<Self> {
+        let scenario = Scenario::load(file, registry)?;
+        let known = || scenario.designs.iter().map(|design| design.name.as_str());
+        if let Some(name) = choice.design.iter().find(|name| known().all(|known| known != *name)) {
+            let hint = hint(name, known());
+            return Err(Invalid(format!("{}: unknown design `{name}`{hint}", file.display())).into());
+        }
+        let selected = |index: &usize| {
+            choice.design.is_empty() || choice.design.contains(&scenario.designs[*index].name)
+        };
+        let designs = (0..scenario.designs.len()).filter(selected).collect();
+        let folder = match &choice.output {
+            None => Path::new("reports").join(&scenario.name),
+            Some(folder) if several => folder.join(&scenario.name),
+            Some(folder) => folder.clone(),
+        };
+        Ok(Self { scenario, designs, folder })
+    }
+
+    /// Finds out whether the report folder can be written.
+    pub(super) fn check_folder(&self) -> anyhow::Result<()> {
+        export::check_folder(&self.folder)
+    }
+
+    /// Writes and prints what was finished, says what was not, and judges.
+    pub(super) fn conclude(&self, choice: &Choice, result: Result<Report, Failed>) -> anyhow::Result<Exit> {
+        let (report, errors) = match result {
+            Ok(report) => (report, Vec::new()),
+            Err(Failed { report, errors }) => (*report, errors),
+        };
+        // An earlier report is worth more than an empty one.
+        let published = if report.designs.is_empty() { Ok(()) } else { self.publish(choice, &report) };
+        let mut exit = Exit::Passed;
+        for error in errors {
+            let error = anyhow::Error::from(error);
+            super::complain(&error);
+            exit = exit.max(Exit::of(&error));
+        }
+        published?;
+        let cut = report
+            .designs
+            .iter()
+            .any(|design| design.live.as_ref().is_some_and(|live| live.interrupted_us.is_some()));
+        if cut {
+            super::tell("interrupted: the report ends where the run did");
+            exit = Exit::Interrupted;
+        } else if report.unfinished.iter().any(|design| design.error.is_none()) {
+            let (finished, all) = (report.designs.len(), self.designs.len());
+            let nothing = if finished == 0 { "; nothing is written" } else { "" };
+            super::tell(&format!("interrupted: {finished} of {all} designs finished{nothing}"));
+            exit = Exit::Interrupted;
+        }
+        Ok(if report.unfinished.is_empty() && !cut { self.judge(choice, &report) } else { exit })
+    }
+
+    /// Writes the folder and the exports, and prints.
+    fn publish(&self, choice: &Choice, report: &Report) -> anyhow::Result<()> {
+        let files = report::files(report);
+        write_folder(&self.folder, &files)?;
+        choice.exports.write(report, &files)?;
+        match choice.format {
+            // Whoever reads the export wants nothing else.
+            Format::Text if choice.exports.to_stdout() > 0 => Ok(()),
+            Format::Text => {
+                super::print(&report::table(report, true, super::width()))?;
+                super::print(&format!("report: {}", self.folder.display()))
+            }
+            Format::Json => super::print(&report::json(report)),
+            Format::Md => super::print(&report::markdown(report)),
+            Format::Quiet => Ok(()),
+        }
+    }
+
+    fn judge(&self, choice: &Choice, report: &Report) -> Exit {
+        let file = self.scenario.file.display();
+        if report.designs.iter().all(|design| design.metrics.due == 0) {
+            super::complain(&anyhow!(
+                "nothing to run: no message of {file} falls due; is `duration` too short, or a rate too low?"
+            ));
+            return Exit::Nothing;
+        }
+        let expectations = report.expectations.iter().filter(|_| choice.expect);
+        let failed: Vec<&Verdict> = report.gates.iter().chain(expectations).filter(|v| !v.passed).collect();
+        match failed.as_slice() {
+            _ if choice.no_fail => Exit::Passed,
+            [] if choice.expect && report.expectations.is_empty() => {
+                let why = match self.scenario.expectations.len() {
+                    0 => format!("{file} has no [[expect]]"),
+                    _ => format!(
+                        "the expectations of {file} were skipped, because designs that they are about were not \
+                         selected; leave --design out"
+                    ),
+                };
+                super::complain(&anyhow!("nothing to judge: {why}"));
+                Exit::Nothing
+            }
+            [] => Exit::Passed,
+            failed if failed.iter().all(|verdict| verdict.measured.is_none()) => Exit::Nothing,
+            _ => Exit::GateFailed,
+        }
+    }
+}
+
+impl Choice {
+    /// What clap does not see is wrong with the command line.
+    pub(super) fn check(&self, several: bool) {
+        if several && !self.exports.is_empty() {
+            super::usage("--export-* writes one result; run one scenario, or use --output");
+        }
+        let printed = usize::from(matches!(self.format, Format::Json | Format::Md));
+        if self.exports.to_stdout() + printed > 1 {
+            super::usage("only one document can go to standard output; export the others to files");
+        }
+    }
+
+    /// The seed that somebody asks for. clap reads variables too, but its errors do not name them.
+    pub(super) fn seed(&self) -> Option<u64> {
+        self.seed.or_else(|| {
+            let text = std::env::var_os(SEED)?;
+            let seed = text.to_str().and_then(|text| text.parse().ok());
+            seed.or_else(|| {
+                super::usage(&format!("{SEED} is `{}`; a seed is a whole number from 0 on", text.display()))
+            })
+        })
+    }
+}
+
+const SEED: &str = "FLOODLAB_SEED";

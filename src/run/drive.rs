@@ -1,0 +1,139 @@
+//! Drives a scenario: the same designs and the same world in real time, against a server over HTTP.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fake_telegram::http::options::Options;
+use fake_telegram::time::Time;
+
+use super::simulate::{self, Simulation};
+use super::{Failed, Progress, RunError, command, quoted, report};
+use crate::event::Observer;
+use crate::executor::Executor;
+use crate::gate;
+use crate::live::{Ended, Known, RealTime, Target, TargetError};
+use crate::outcome::{Outcome, Report};
+use crate::scenario::Scenario;
+use crate::sim::Server;
+
+/// How to drive a scenario.
+pub struct Drive<'a> {
+    /// The seed: of arrivals, of the senders' own draws and of the faults of a server of ours.
+    pub seed: u64,
+    /// The designs, as indices into the scenario's, one after the other.
+    pub designs: Vec<usize>,
+    /// Against which server, with a token for each of the scenario's; `None`: for each design one of our own, with the
+    /// scenario's rules, faults and chats.
+    pub target: Option<Target>,
+    /// Whether to judge what the scenario is known to show: in virtual time, that is.
+    pub judge: bool,
+    /// Whether somebody wants it to end: what happened until then is the result.
+    pub interrupted: &'a AtomicBool,
+}
+
+impl fmt::Debug for Drive<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Drive(seed {}, designs {:?}, {:?})", self.seed, self.designs, self.target)
+    }
+}
+
+/// Drives the chosen designs, one after the other. No workload of the scenario asks questions, which have no method of
+/// the Bot API.
+///
+/// Interrupted, the report holds the designs so far; the last of them says when it was interrupted.
+///
+/// # Errors
+/// If something goes wrong with a design; the results of the others are in the error.
+pub fn drive(
+    scenario: &Scenario,
+    drive: &Drive<'_>,
+    progress: &dyn Fn(Progress),
+    mut observers: impl FnMut(usize) -> Vec<Box<dyn Observer>>,
+) -> Result<Report, Failed> {
+    let mut outcomes = Vec::new();
+    for (place, design) in drive.designs.iter().enumerate() {
+        let simulation = Simulation { scenario, design: *design, seed: drive.seed, shuffle_ties: None };
+        let again = place > 0;
+        outcomes.push(if drive.interrupted.load(Ordering::Relaxed) {
+            Ok(None)
+        } else {
+            let one = || one(&simulation, drive, again, progress, observers(*design));
+            simulate::or_say(&simulation, one).map(Some)
+        });
+    }
+    let mut reproduce = command("drive", scenario, &drive.designs, drive.seed);
+    if let Some(target) = &drive.target {
+        reproduce += &format!(" --url {}", quoted(target.url()));
+        reproduce += &" --token …".repeat(scenario.tokens.len());
+    }
+    let mut made = report(scenario, &drive.designs, drive.seed, outcomes, reproduce);
+    let report = made.as_mut().unwrap_or_else(|failed| &mut *failed.report);
+    if drive.judge {
+        report.expectations = gate::judge(&scenario.expectations, &report.designs);
+    }
+    report.host.wall_ms = report.designs.iter().map(|design| design.host.wall_ms).sum();
+    made
+}
+
+/// One design; `again` if another was driven before against the same server.
+fn one(
+    simulation: &Simulation<'_>,
+    drive: &Drive<'_>,
+    again: bool,
+    progress: &dyn Fn(Progress),
+    observers: Vec<Box<dyn Observer>>,
+) -> Result<Outcome, RunError> {
+    let Simulation { scenario, design, .. } = *simulation;
+    let name = || scenario.designs[design].name.clone();
+    let failed = |source| RunError::Target { design: name(), source };
+    // It ends after all that calls it.
+    let own;
+    let (mut target, known) = match &drive.target {
+        Some(target) => {
+            let tokens = scenario.tokens.len() as u16;
+            (target.clone(), Known::outside(scenario.population.kinds(), tokens, &scenario.server))
+        }
+        None => {
+            let target;
+            (target, own) = Target::start(options(scenario, simulation.seed)).map_err(failed)?;
+            (target, Known::inside(&own, &scenario.server))
+        }
+    };
+    let time = RealTime::new(scenario.wire.timeout).map_err(TargetError::System).map_err(failed)?;
+    time.meet(&mut target).map_err(failed)?;
+    if again && drive.target.is_some() {
+        time.reset(&target).map_err(failed)?;
+    }
+    let mut executor = Executor::default();
+    let processes = scenario.designs[design].groups.iter().map(|group| group.processes as usize).sum();
+    let line = time.line(&target, known, processes, &executor).map_err(failed)?;
+    let server = Server::Real(Box::new(line.clone()));
+    let sim = simulate::prepare(simulation, observers, server, &executor);
+    let horizon = scenario.horizon();
+    let go_on = |now| {
+        progress(Progress { design, now, horizon });
+        !drive.interrupted.load(Ordering::Relaxed)
+    };
+    let ended = time.run(&mut executor, &sim, &line, Time::ZERO + horizon, go_on);
+    let Ended { at, live, took } = ended.map_err(|source| simulate::stalled(simulation, source))?;
+    let mut outcome = simulate::close(simulation, &sim, executor, at)?;
+    if live.interrupted_us.is_none() {
+        simulate::missed(simulation, &sim)?;
+    }
+    outcome.live = Some(live);
+    outcome.host.wall_ms = took.as_micros() / 1_000;
+    outcome.host.speed_up = horizon.as_micros().checked_div(took.as_micros()).unwrap_or(0);
+    Ok(outcome)
+}
+
+/// The scenario's server.
+fn options(scenario: &Scenario, seed: u64) -> Options {
+    Options {
+        profile: scenario.server.clone(),
+        faults: scenario.faults.clone(),
+        chats: Some(scenario.chats(seed)),
+        tokens: (1..=scenario.tokens.len()).map(|bot| format!("{bot}:drive")).collect(),
+        seed,
+        ..Options::default()
+    }
+}
