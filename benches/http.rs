@@ -5,6 +5,8 @@
 //! with 100,000 chats, `1000-bots` has 1,000 of them with 1,000 chats each, all of which have been written to.
 //! Under `cargo bench` the ratio and response times at half that load are printed at the end.
 
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench measures, and says what")]
+
 #[path = "support/load.rs"]
 mod load;
 #[path = "support/size.rs"]
