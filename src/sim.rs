@@ -22,12 +22,11 @@ use crate::executor::{Bell, Handle, Source};
 use crate::observers::Observers;
 use crate::rng::latency::Latency;
 use crate::store::Store;
-use crate::store::keyspace::Keyspace;
 use crate::world::{Change, ClassIndex, KillPoint, Message, ProcessIndex};
 
 pub use lives::Plan;
 pub use outbox::{Due, Next};
-pub use store::{StoreError, Way};
+pub use store::Way;
 pub use wire::Call;
 
 use lives::Lives;
@@ -195,7 +194,7 @@ impl Sim {
         let wire = self.wire.borrow();
         self.observers.borrow_mut().ledger.close(&wire.undecided());
         let observers = self.observers.borrow();
-        let mut held = self.store.look(Keyspace::held);
+        let mut held = self.store.held();
         held.sort_unstable();
         match observers.ledger.in_store().find(|message| held.binary_search(message).is_err()) {
             Some(missing) => Err(missing),

@@ -16,6 +16,7 @@ use crate::registry::Registry;
 use crate::report;
 use crate::run::{self, Failed, Options};
 use crate::scenario::Scenario;
+use crate::store::url::StoreUrl;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -39,6 +40,12 @@ pub(super) struct Arguments {
     format: Format,
     #[command(flatten)]
     exports: Exports,
+    /// Put what processes share on this Redis, instead of the scenario's store; redis://[user[:password]@]host[:port].
+    #[arg(long, value_name = "URL")]
+    store: Option<StoreUrl>,
+    /// Use a Redis that is not on this machine.
+    #[arg(long)]
+    i_own_this_target: bool,
     /// Run everything twice and compare.
     #[arg(long)]
     check_determinism: bool,
@@ -128,7 +135,11 @@ struct Job {
 
 impl Job {
     fn new(file: &Path, arguments: &Arguments, registry: &Registry) -> anyhow::Result<Self> {
-        let scenario = Scenario::load(file, registry)?;
+        let mut scenario = Scenario::load(file, registry)?;
+        if let Some(url) = &arguments.store {
+            scenario.store.url = Some(url.clone());
+        }
+        arguments.check_store(&scenario)?;
         let known = || scenario.designs.iter().map(|design| design.name.as_str());
         if let Some(name) = arguments.design.iter().find(|name| known().all(|known| known != *name)) {
             let hint = hint(name, known());
@@ -247,6 +258,25 @@ impl Arguments {
         let printed = usize::from(matches!(self.format, Format::Json | Format::Md));
         if self.exports.to_stdout() + printed > 1 {
             super::usage("only one document can go to standard output; export the others to files");
+        }
+    }
+
+    /// Whether the scenario can be run on its Redis, and its owner wants that.
+    fn check_store(&self, scenario: &Scenario) -> anyhow::Result<()> {
+        let Some(url) = &scenario.store.url else { return Ok(()) };
+        let file = scenario.file.display();
+        if !url.is_loopback() && !self.i_own_this_target {
+            let message = format!(
+                "{file}: the store {url} is not on this machine; a run puts load on it, so say --i-own-this-target if it is yours"
+            );
+            return Err(Invalid(message).into());
+        }
+        match scenario.unwritten_script() {
+            Some((strategy, script)) => Err(Invalid(format!(
+                "{file}: the script `{script}` of strategy `{strategy}` is not written for a real Redis, so it cannot run on {url}"
+            ))
+            .into()),
+            None => Ok(()),
         }
     }
 

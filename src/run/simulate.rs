@@ -25,6 +25,8 @@ use crate::scenario::{Design, Scenario};
 use crate::sim::{self, Launch, Route, Setup, Sim, Way};
 use crate::store::Store;
 use crate::store::plan::Plan;
+#[cfg(feature = "redis")]
+use crate::store::redis::Redis;
 use crate::strategy::Configured;
 use crate::world::{Change, KillPoint, Kills, ProcessIndex};
 
@@ -107,7 +109,7 @@ pub fn simulate(
         steps: lives,
         kill_points: kill_points(design),
         launch: launch(design, &outboxes),
-        store: Store::new(Plan::new(store.events.clone()).expect("the scenario was checked")),
+        store: open_store(scenario, design)?,
         way: Way::new(
             store.round_trip,
             store.round_trip_p99(),
@@ -128,6 +130,7 @@ pub fn simulate(
             .run(&*sim, until)
             .map_err(|source| RunError::Stalled { design: design.name.clone(), source })?;
         if !go_on(until) {
+            executor.clear();
             return Ok(None);
         }
     }
@@ -141,7 +144,7 @@ pub fn simulate(
                 longest: model.penalty_longest(limit, horizon),
             })
             .collect(),
-        store_keys: sim.store().look(|keys| (keys.live_keys(horizon), keys.keys_without_ttl(horizon))),
+        store_keys: sim.store().keys(horizon),
         classes: scenario.classes.clone(),
     };
     let finished = sim.finish(|model, observers| {
@@ -149,6 +152,11 @@ pub fn simulate(
         let outcome = metrics.outcome(&design.name, *hash, ledger, early_retries.count, &ending(model));
         (outcome, metrics.deliveries() + ledger.reused)
     });
+    #[cfg(feature = "redis")]
+    if let Some(what) = sim.store().failure() {
+        executor.clear();
+        return Err(RunError::Store { design: design.name.clone(), what });
+    }
     let (outcome, deliveries) = finished.map_err(|message| RunError::Invariant {
         design: design.name.clone(),
         what: format!("message {message} should be in the store, and is in no queue there"),
@@ -166,6 +174,31 @@ pub fn simulate(
     balance(&outcome, deliveries)?;
     Ok(Some(outcome))
 }
+
+/// The store of a design: simulated, or on the scenario's Redis.
+fn open_store(scenario: &Scenario, design: &Design) -> Result<Store, RunError> {
+    let settings = &scenario.store;
+    let plan = Plan::new(settings.events.clone()).expect("the scenario was checked");
+    let Some(url) = &settings.url else { return Ok(Store::new(plan)) };
+    let wrong = |what| RunError::Store { design: design.name.clone(), what };
+    if let Some((strategy, script)) = scenario.unwritten_script() {
+        let what = format!("the script `{script}` of strategy `{strategy}` is not written for a real Redis");
+        return Err(wrong(format!("{what}, so it cannot run on {url}; leave `url` in [store] out")));
+    }
+    if scenario.horizon() > LONGEST_ON_REDIS {
+        return Err(wrong(format!("on a real Redis a run lasts at most {LONGEST_ON_REDIS}")));
+    }
+    #[cfg(feature = "redis")]
+    return match Redis::open(url, settings.timeout) {
+        Ok(redis) => Ok(Store::on_redis(plan, redis)),
+        Err(error) => Err(wrong(error.to_string())),
+    };
+    #[cfg(not(feature = "redis"))]
+    Err(wrong(format!("{url} cannot be used: this floodlab was built without its feature `redis`")))
+}
+
+/// Lua's numbers are exact up to 2^53 microseconds, 285 years.
+const LONGEST_ON_REDIS: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// The books balance, and they agree with what the server counted and what was used again.
 fn balance(outcome: &Outcome, deliveries: u64) -> Result<(), RunError> {

@@ -11,9 +11,7 @@ use crate::event::Event;
 use crate::executor::{Bell, Sleep};
 use crate::rng::draw;
 use crate::rng::latency::Latency;
-use crate::store::Unavailable;
-use crate::store::command::CommandError;
-use crate::store::keyspace::Keyspace;
+use crate::store::{Operation, StoreError, Unavailable};
 use crate::world::ProcessIndex;
 
 /// The way to the store.
@@ -33,20 +31,6 @@ pub struct Way {
 
 /// Numbers of external events from here on are announcements of processes; calls on the wire are numbered below.
 pub(super) const ANNOUNCEMENT: u32 = 1 << 25;
-
-/// Why a call to the store came to nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// Nobody listens.
-    #[error("the store refuses connections")]
-    Refused,
-    /// No answer within the time-out.
-    #[error("the store does not answer")]
-    TimedOut,
-    /// The command does not fit what is under its key.
-    #[error(transparent)]
-    Command(CommandError),
-}
 
 impl Way {
     /// A way for `processes` processes with this median round trip; its draws have the key `key`.
@@ -71,16 +55,16 @@ impl Way {
 
 impl Sim {
     /// Makes a call to the store: what it gives, and the wait until that is back.
-    pub fn call_store<R>(
+    pub fn call_store<O: Operation>(
         &self,
         process: ProcessIndex,
-        run: impl FnOnce(Time, &mut Keyspace) -> R,
-    ) -> (Result<R, StoreError>, Sleep) {
+        operation: O,
+    ) -> (Result<O::Reply, StoreError>, Sleep) {
         let way = &self.way;
         let arrival = self.handle.now() + way.there;
         self.advance_store(arrival);
         let round_trip = way.next(process);
-        let result = match self.store.call(arrival, run) {
+        let result = match self.store.execute(arrival, operation) {
             Ok(_) if round_trip > way.timeout => Err(StoreError::TimedOut),
             Ok(result) => Ok(result),
             Err(Unavailable::Refused) => Err(StoreError::Refused),

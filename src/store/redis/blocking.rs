@@ -1,0 +1,273 @@
+//! Virtual time: calls block, and the caller says what time it is.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use fake_telegram::time::{Duration, Time};
+use redis::{Client, Cmd, Connection, RedisError, Script, Value, cmd};
+use rustc_hash::FxHashMap;
+
+use super::wire::{self, Clock};
+use super::{Broken, check_version, prefix};
+use crate::store::command::{Command, CommandError, Reply};
+use crate::store::script::{Eval, Name};
+use crate::store::url::StoreUrl;
+
+type Result<T, E = Broken> = std::result::Result<T, E>;
+
+/// A real Redis in virtual time.
+///
+/// It knows nothing of the wall clock: what lives for a time is kept here, with its deadline in virtual time, and deleted
+/// before the next command that would find it. So a run on it is the run on the simulated store.
+pub struct Redis {
+    url: StoreUrl,
+    connection: Connection,
+    prefix: String,
+    /// By script, the address of its source: its SHA-1.
+    scripts: FxHashMap<usize, String>,
+    /// When ordinary keys that have a TTL are gone.
+    deadlines: BTreeMap<String, Time>,
+    broken: Option<Broken>,
+}
+
+impl fmt::Debug for Redis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redis({}, {})", self.url, self.prefix)
+    }
+}
+
+impl Redis {
+    /// Connects within `timeout`. Answers are waited for that long and at least a minute: how long they take does not
+    /// matter in virtual time.
+    ///
+    /// # Errors
+    /// If nobody is there, or no Redis that is new enough.
+    pub fn open(url: &StoreUrl, timeout: Duration) -> Result<Self> {
+        let failed = |error: RedisError| Broken::of(url, &error);
+        let wall = |duration: Duration| std::time::Duration::from_micros(duration.as_micros());
+        let client = Client::open(url.secret()).map_err(failed)?;
+        let mut connection = client.get_connection_with_timeout(wall(timeout)).map_err(failed)?;
+        let patience = Some(wall(timeout.max(Duration::from_mins(1))));
+        connection.set_read_timeout(patience).map_err(failed)?;
+        connection.set_write_timeout(patience).map_err(failed)?;
+        let info: String = cmd("INFO").arg("server").query(&mut connection).map_err(failed)?;
+        check_version(url, &info)?;
+        // Unlike any other run's, without a clock or dice of our own.
+        let client: u64 = cmd("CLIENT").arg("ID").query(&mut connection).map_err(failed)?;
+        let (seconds, micros): (u64, u64) = cmd("TIME").query(&mut connection).map_err(failed)?;
+        Ok(Self {
+            url: url.clone(),
+            connection,
+            prefix: prefix(&format!("{seconds}-{micros}-{client}")),
+            scripts: FxHashMap::default(),
+            deadlines: BTreeMap::new(),
+            broken: None,
+        })
+    }
+
+    /// Before all keys of this run.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Does something, unless something has failed before: after that nothing is as it should be.
+    pub(in crate::store) fn attempt<R>(&mut self, run: impl FnOnce(&mut Self) -> Result<R>) -> Option<R> {
+        if self.broken.is_some() {
+            return None;
+        }
+        run(self).map_err(|error| self.broken = Some(error)).ok()
+    }
+
+    /// What has failed.
+    pub(in crate::store) fn failure(&self) -> Option<String> {
+        self.broken.as_ref().map(ToString::to_string)
+    }
+
+    /// The error that it makes no sense what this server says or is asked.
+    pub(crate) fn broken(&self, what: String) -> Broken {
+        Broken::new(&self.url, what)
+    }
+
+    /// Executes a command at `now`, which never runs backward.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or says what nobody expects. What the simulated store would answer with an error too
+    /// is the inner one.
+    pub fn execute(&mut self, now: Time, command: &Command) -> Result<Result<Reply, CommandError>> {
+        let (key, other) = command.keys();
+        for key in [Some(key), other].into_iter().flatten() {
+            self.forget_expired(now, key)?;
+        }
+        match command {
+            Command::Set { ttl: Some(Duration::ZERO), .. } => Ok(Err(CommandError::InvalidExpireTime)),
+            Command::ZAdd { score, .. } if score.unsigned_abs() > crate::store::command::SCORE_MAX as u64 => {
+                Ok(Err(CommandError::ScoreOutOfRange))
+            }
+            Command::Expire { key, ttl } if ttl.is_zero() => {
+                self.deadlines.remove(key);
+                self.send(&Command::Del { key: key.clone() })
+            }
+            Command::Expire { key, ttl } => {
+                let is_there = self.exists(key)?;
+                if is_there {
+                    self.deadlines.insert(key.clone(), now.saturating_add(*ttl));
+                }
+                Ok(Ok(is_there.into()))
+            }
+            Command::Persist { key } => {
+                Ok(Ok((self.exists(key)? && self.deadlines.remove(key).is_some()).into()))
+            }
+            Command::Ttl { key } => Ok(Ok(Reply::Integer(match self.deadlines.get(key).copied() {
+                _ if !self.exists(key)? => -2,
+                None => -1,
+                // Rounded up, as the simulated store does.
+                Some(at) => at.saturating_since(now).as_micros().div_ceil(1_000) as i64,
+            }))),
+            Command::Set { key, ttl, .. } => {
+                let reply = self.send(command)?;
+                if reply == Ok(Reply::Ok) {
+                    match ttl {
+                        Some(ttl) => self.deadlines.insert(key.clone(), now.saturating_add(*ttl)),
+                        None => self.deadlines.remove(key),
+                    };
+                }
+                Ok(reply)
+            }
+            _ => {
+                let reply = self.send(command)?;
+                // A collection vanishes with its last item, and its TTL with it.
+                if self.deadlines.contains_key(key) && !self.exists(key)? {
+                    self.deadlines.remove(key);
+                }
+                Ok(reply)
+            }
+        }
+    }
+
+    /// Runs a script at `now`.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute); the inner error is that of a command that the script hands on.
+    pub fn eval(&mut self, now: Time, eval: &Eval) -> Result<Result<Reply, CommandError>> {
+        for name in &eval.keys {
+            if let Name::Ordinary(key) = name {
+                self.forget_expired(now, key)?;
+            }
+        }
+        let source = eval.source.as_ptr() as usize;
+        let script = || Script::new(eval.source);
+        let sha = self.scripts.entry(source).or_insert_with(|| script().get_hash().to_owned());
+        let call = wire::evalsha(&self.prefix, sha, Clock::Virtual(now.as_micros()), eval);
+        let mut answer = self.answer(&call)?;
+        if matches!(&answer, Err(error) if error.starts_with("NOSCRIPT")) {
+            self.load(eval.source)?;
+            answer = self.answer(&call)?;
+        }
+        match answer {
+            Ok(reply) => Ok(Ok(reply)),
+            Err(error) => wire::command_error(&error).map(Err).ok_or_else(|| Broken::new(&self.url, error)),
+        }
+    }
+
+    /// An ordinary key that a script has made lives for `ttl` from `now` on.
+    pub fn expires(&mut self, now: Time, key: &str, ttl: Duration) {
+        self.deadlines.insert(key.to_owned(), now.saturating_add(ttl));
+    }
+
+    /// Deletes all keys of this run.
+    ///
+    /// # Errors
+    /// If the server cannot be reached.
+    pub fn flush(&mut self) -> Result<()> {
+        self.deadlines.clear();
+        for keys in self.scan("*")?.chunks(1_000) {
+            self.query(cmd("UNLINK").arg(keys))?;
+        }
+        Ok(())
+    }
+
+    /// The numbers of the messages under these keys.
+    pub(in crate::store) fn held(&mut self, holders: impl Iterator<Item = Name>) -> Result<Vec<u32>> {
+        let mut held = Vec::new();
+        for holder in holders {
+            let key = wire::key(&self.prefix, &holder);
+            let Reply::Array(messages) = self.query(cmd("HVALS").arg(key))? else { continue };
+            held.extend(messages.iter().filter_map(|message| match message {
+                Reply::Bytes(text) => str::from_utf8(text).ok()?.split(':').next()?.parse::<u32>().ok(),
+                _ => None,
+            }));
+        }
+        Ok(held)
+    }
+
+    /// How many ordinary keys there are at `now`, and how many of them have no TTL.
+    pub(in crate::store) fn keys(&mut self, now: Time) -> Result<(usize, usize)> {
+        let (mut live, mut without_ttl) = (0, 0);
+        let prefix = wire::ordinary(&self.prefix, "");
+        for key in self.scan("key:*")? {
+            let deadline = str::from_utf8(&key).ok().and_then(|key| self.deadlines.get(key.strip_prefix(&prefix)?));
+            live += usize::from(deadline.is_none_or(|at| now < *at));
+            without_ttl += usize::from(deadline.is_none());
+        }
+        Ok((live, without_ttl))
+    }
+
+    /// The keys of this run that match.
+    fn scan(&mut self, pattern: &str) -> Result<Vec<Vec<u8>>> {
+        let pattern = format!("{}{pattern}", self.prefix);
+        let mut command = cmd("SCAN");
+        let command = command.cursor_arg(0).arg("MATCH").arg(pattern).arg("COUNT").arg(1_000);
+        let failed = |error: RedisError| Broken::of(&self.url, &error);
+        let found = command.clone().iter::<Vec<u8>>(&mut self.connection).map_err(failed)?;
+        let mut keys = found.collect::<std::result::Result<Vec<_>, _>>().map_err(failed)?;
+        // A key may be found twice.
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
+    }
+
+    fn forget_expired(&mut self, now: Time, key: &str) -> Result<()> {
+        if self.deadlines.get(key).is_some_and(|at| *at <= now) {
+            self.deadlines.remove(key);
+            self.query(cmd("UNLINK").arg(wire::ordinary(&self.prefix, key)))?;
+        }
+        Ok(())
+    }
+
+    fn exists(&mut self, key: &str) -> Result<bool> {
+        Ok(self.query(cmd("EXISTS").arg(wire::ordinary(&self.prefix, key)))? == Reply::Integer(1))
+    }
+
+    fn send(&mut self, command: &Command) -> Result<Result<Reply, CommandError>> {
+        let value = self.value(&wire::encode(&self.prefix, command, false))?;
+        wire::decode(command, value).map_err(|what| Broken::new(&self.url, what))
+    }
+
+    fn load(&mut self, source: &str) -> Result<()> {
+        self.query(cmd("SCRIPT").arg("LOAD").arg(source)).map(drop)
+    }
+
+    /// A command that does not fail.
+    fn query(&mut self, command: &Cmd) -> Result<Reply> {
+        self.answer(command)?.map_err(|what| Broken::new(&self.url, what))
+    }
+
+    /// What a command answers, or the text of its error.
+    fn answer(&mut self, command: &Cmd) -> Result<std::result::Result<Reply, String>> {
+        self.value(command).map(wire::read)
+    }
+
+    fn value(&mut self, command: &Cmd) -> Result<Value> {
+        use redis::ConnectionLike;
+        let value = self.connection.req_packed_command(&command.get_packed_command());
+        value.map_err(|error| Broken::of(&self.url, &error))
+    }
+}
+
+/// Nothing of a run stays, however it ended.
+impl Drop for Redis {
+    fn drop(&mut self) {
+        // A server that is gone has taken them with it, or keeps what nobody can delete.
+        let _ = self.flush();
+    }
+}
