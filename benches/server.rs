@@ -80,7 +80,7 @@ impl Client {
             let draw = draw(1, self.calls, 0);
             let chat = ChatIndex((draw >> 32) as u32 % CHATS);
             let (token, method) = (TokenIndex(0), Method::SendMessage);
-            let request = Request { token, chat, method, idempotency: None };
+            let request = Request { token, chat, method, idempotency: None, items: 1 };
             self.model.handle(self.now, CallId(self.calls as u32), request, Draws { fault: draw as u32 });
             while let Some(decision) = self.model.poll() {
                 match black_box(decision).truth {

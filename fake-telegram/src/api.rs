@@ -72,6 +72,9 @@ pub struct Request {
     /// The client's key: calls of one token with the same key are one call, to a server that knows such keys
     /// ([`Profile::idempotency_keys`](crate::profile::Profile::idempotency_keys)). Telegram does not.
     pub idempotency: Option<u32>,
+    /// How many messages it sends, at least 1: an album takes as many tokens as it has pictures, of each limit at most
+    /// what that ever holds (`telegram.md` 3.5, 5.5; td counts the items too).
+    pub items: u16,
 }
 
 /// The randomness of one call, drawn by its caller from (purpose, message, attempt), so that it is the same under
@@ -201,6 +204,12 @@ impl Method {
     #[inline]
     pub const fn is_question(self) -> bool {
         matches!(self, Self::Search | Self::GetPrice)
+    }
+
+    /// Whether it puts messages into a chat.
+    #[inline]
+    pub const fn is_send(self) -> bool {
+        matches!(self, Self::SendMessage | Self::SendPhoto | Self::ForwardMessage)
     }
 
     /// Whether it spends the budgets of limits that name no methods.

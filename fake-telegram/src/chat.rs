@@ -174,6 +174,21 @@ impl Chats {
         }
     }
 
+    /// Something happens to a known chat at `now`, as a [schedule](Lifecycle::schedule) would have it. Time only goes
+    /// forward.
+    pub fn happens(&mut self, chat: ChatIndex, action: Action, now: Time) {
+        if self.look(chat, now).is_some() {
+            self.change(chat.0, action, now);
+        }
+    }
+
+    /// The server no longer knows the chat, ever.
+    pub fn forget(&mut self, chat: ChatIndex) {
+        if let Some(cell) = self.cells.get_mut(chat.0 as usize) {
+            cell.state = State::Unknown;
+        }
+    }
+
     /// A known chat's kind and state at `now`.
     #[inline(always)]
     pub(crate) fn look(&mut self, chat: ChatIndex, now: Time) -> Option<(ChatKind, Option<Forbidden>)> {

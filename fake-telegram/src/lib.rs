@@ -14,6 +14,7 @@ pub mod bucket;
 pub mod window;
 pub mod penalty;
 pub mod limits;
+pub mod early;
 pub mod fault;
 pub mod chat;
 pub mod profile;

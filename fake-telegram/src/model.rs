@@ -33,7 +33,7 @@ use crate::time::{Duration, Time};
 ///
 /// let chats = Chats::of(ChatKind::Private, 1);
 /// let mut model = Model::new(&Profile::telegram(), Faults::default(), chats, 1);
-/// let request = Request { token: TokenIndex(0), chat: ChatIndex(0), method: Method::SendMessage, idempotency: None };
+/// let request = Request { token: TokenIndex(0), chat: ChatIndex(0), method: Method::SendMessage, idempotency: None, items: 1 };
 /// for call in 0..6 {
 ///     model.handle(Time::ZERO, CallId(call), request, Draws { fault: 0 });
 /// }
@@ -112,7 +112,7 @@ impl Model {
         if self.holds.is_behind(request) {
             self.holds.queue(open);
         } else if self.budgets.take(budget, now, open.in_penalty) {
-            self.accept(open, now, dead);
+            self.accept(open, budget, now, dead);
         } else {
             self.refuse_or_hold(open, budget, now);
         }
@@ -168,6 +168,11 @@ impl Model {
         &mut self.chats
     }
 
+    /// Other faults from now on; their times count from the start of the run all the same.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.faults = faults;
+    }
+
     /// The limits in force, by [`LimitIndex`].
     pub fn limits(&self) -> &[Limit] {
         &self.limits
@@ -221,7 +226,7 @@ impl Model {
                 continue;
             }
             if self.budgets.take(budget, at, self.budgets.in_penalty(budget, at)) {
-                self.accept(head, at, dead);
+                self.accept(head, budget, at, dead);
                 continue;
             }
             let refusal = self.budgets.refusal(budget, at);
@@ -244,16 +249,19 @@ impl Model {
     }
 
     #[inline(always)]
-    fn accept(&mut self, open: Open, at: Time, dead: Option<Forbidden>) {
-        let taken = self.budgets.taken();
+    fn accept(&mut self, open: Open, budget: Call, at: Time, dead: Option<Forbidden>) {
+        let taken = self.budgets.taken(budget);
         if let Some(why) = dead {
             return self.decide(open, at, Answer::Forbidden(why), Truth::Dead, taken);
         }
-        let Request { chat, method, .. } = open.request;
+        let Request { chat, method, items, .. } = open.request;
         let answer = if method.is_question() && self.chats.has_nothing_to_tell(chat) {
             Answer::Nothing
         } else {
-            Answer::Message { message_id: self.next_message_id() }
+            let message_id = self.next_message_id();
+            // The rest of an album follows.
+            self.last_message_id = self.last_message_id.saturating_add(items.saturating_sub(1).into());
+            Answer::Message { message_id }
         };
         self.replays.remember(open.request, answer);
         self.decide(open, at, answer, Truth::Delivered, taken);
@@ -294,5 +302,6 @@ impl Model {
 
 /// A request, as limits look at it.
 fn of(request: Request, kind: ChatKind) -> Call {
-    Call { token: request.token, chat: request.chat, kind, method: request.method }
+    let Request { token, chat, method, items, .. } = request;
+    Call { token, chat, kind, method, items }
 }

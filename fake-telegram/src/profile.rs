@@ -7,7 +7,7 @@ mod settings;
 
 pub use self::resolve::ProfileError;
 pub use self::settings::{HintSettings, HoldSettings, LimitSettings, PenaltySettings, ServerSettings};
-use crate::api::ChatKind;
+use crate::api::{ChatKind, Method};
 use crate::hint::HintRule;
 use crate::limits::{Algorithm, Key, Limit};
 use crate::penalty::PenaltyRule;
@@ -48,6 +48,15 @@ pub struct Hold {
     pub cascade: bool,
 }
 
+impl Hold {
+    /// How much waiting a call with `method` may add up: for `sendChatAction` no more than 2 s (`telegram.md` 3.1, read
+    /// from td `DialogActionManager.cpp`).
+    pub fn budget_of(self, method: Method) -> Duration {
+        const OF_ACTIONS: Duration = Duration::from_secs(2);
+        if method == Method::SendChatAction { self.budget.min(OF_ACTIONS) } else { self.budget }
+    }
+}
+
 impl Profile {
     /// All profiles, in the order in which people should meet them: name and one line.
     pub const ALL: [(&str, &str); 4] = [
@@ -79,7 +88,31 @@ impl Profile {
     pub fn telegram_observed() -> Self {
         let hold = Hold { budget: Duration::from_secs(8), cascade: true };
         // Burst 20: thirty fast sends, trouble from about the twentieth on (PTB#1045).
-        Self::of_telegram("telegram-observed", 20, PenaltyRule::REOFFENCE, Some(hold))
+        let mut profile = Self::of_telegram("telegram-observed", 20, PenaltyRule::REOFFENCE, Some(hold));
+        // Forwards have budgets of their own, as large as those of sends (`telegram.md` 1.27).
+        let not_forwards: Vec<Method> =
+            Method::ALL.into_iter().filter(|m| m.spends() && *m != Method::ForwardMessage).collect();
+        let mut more = Vec::new();
+        for limit in profile.limits.iter_mut().filter(|limit| limit.key == Key::Chat) {
+            let name = format!("{}-forward", limit.name);
+            more.push(Limit { name, methods: vec![Method::ForwardMessage], ..limit.clone() });
+            limit.methods.clone_from(&not_forwards);
+        }
+        let window = |name: &str, method, limit, seconds| Limit {
+            name: name.to_owned(),
+            key: Key::Chat,
+            kinds: Vec::new(),
+            methods: vec![method],
+            algorithm: Algorithm::SlidingWindow { limit, window: Duration::from_secs(seconds) },
+            cost: 1,
+            penalty: Some(PenaltyRule::REOFFENCE),
+        };
+        // Typing: 20 in 5 s and 40 in 30 s (`telegram.md` 1.9); topics: 26 renames in a burst are too many (5.5).
+        more.push(window("action", Method::SendChatAction, 20, 5));
+        more.push(window("action-long", Method::SendChatAction, 40, 30));
+        more.push(window("topic", Method::EditForumTopic, 20, 60));
+        profile.limits.extend(more);
+        profile
     }
 
     /// A Steam-like market (incident T9; field notes of its users, nothing is published): about 20 requests a minute,

@@ -132,7 +132,7 @@ impl Wire {
         let slot = &self.calls[number as usize];
         let fault = draw(self.fault_key, slot.message.number.into(), slot.attempt.into()) as u32;
         let Slot { token, key: idempotency, message: Message { chat, method, .. }, .. } = *slot;
-        let request = Request { token, chat, method, idempotency };
+        let request = Request { token, chat, method, idempotency, items: 1 };
         self.model.handle(now, CallId(number), request, Draws { fault });
         self.carry_back(sim);
         let slot = &mut self.calls[number as usize];

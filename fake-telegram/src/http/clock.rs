@@ -66,6 +66,11 @@ impl Clock {
         (self.unix_start + at.as_micros() / 1_000_000) as i64
     }
 
+    /// The host's time of day.
+    pub fn wall(&self) -> SystemTime {
+        SystemTime::now()
+    }
+
     /// How long a client has to wait, in real time, for `wait` to pass on this clock.
     pub fn real(&self, wait: Duration) -> Duration {
         Duration::from_micros(wait.as_micros().div_ceil(self.hands().running.into()))

@@ -1,5 +1,8 @@
 //! Bots and chats by what clients call them.
 
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 
 use crate::api::ChatKind;
@@ -64,6 +67,14 @@ impl ChatType {
 }
 
 impl ChatId {
+    /// The id of the public chat with that `@name`, without the `@`: always the same, in the range of supergroups and
+    /// channels.
+    pub fn named(name: &str) -> Self {
+        let mut hasher = FxHasher::default();
+        name.to_ascii_lowercase().hash(&mut hasher);
+        Self(-1_000_000_000_000 - 1 - (hasher.finish() % 900_000_000_000) as i64)
+    }
+
     /// What a chat is taken for whose type nobody has said: positive ids are users, from -10^12 on down supergroups,
     /// other negative ones basic groups (core.telegram.org/api/bots/ids).
     pub const fn guess(self) -> ChatType {

@@ -19,6 +19,7 @@ pub(crate) struct Call {
     pub(crate) chat: ChatIndex,
     pub(crate) kind: ChatKind,
     pub(crate) method: Method,
+    pub(crate) items: u16,
 }
 
 /// The limit that refuses a call (of several the one with the longest wait, of equals the first), and until when.
@@ -79,7 +80,10 @@ struct Check {
 #[derive(Debug, Clone, Copy)]
 struct Meter {
     counter: Counter,
+    /// Of one message.
     cost: u32,
+    /// What there is at most, and so what a call costs at most.
+    capacity: u32,
 }
 
 impl Budgets {
@@ -128,13 +132,13 @@ impl Budgets {
         let cells = cells.of(call.token, call.chat);
         for check in checks {
             let (shelf, number) = check.slot.index();
-            if !check.meter.fits(cells[shelf][number], logs, now) {
+            if !check.meter.fits(cells[shelf][number], logs, now, call.items) {
                 return false;
             }
         }
         for check in checks {
             let (shelf, number) = check.slot.index();
-            check.meter.take(&mut cells[shelf][number], logs, now);
+            check.meter.take(&mut cells[shelf][number], logs, now, call.items);
         }
         true
     }
@@ -171,8 +175,9 @@ impl Budgets {
 
     /// What an accepted call takes from the token's budget: 0 if there is no token-wide limit.
     #[inline]
-    pub(crate) fn taken(&self) -> u32 {
-        self.token_wide.map_or(0, |limit| self.rules[usize::from(limit.0)].meter.cost)
+    pub(crate) fn taken(&self, call: Call) -> u32 {
+        let token_wide = self.token_wide.filter(|_| call.method.spends());
+        token_wide.map_or(0, |limit| self.rules[usize::from(limit.0)].meter.cost_of(call.items))
     }
 
     /// The token's budget.
@@ -221,8 +226,9 @@ impl Rule {
             Algorithm::SlidingWindow { limit, window } => Counter::Sliding(SlidingWindow { limit, window }),
             Algorithm::FixedWindow { limit, window } => Counter::Fixed(FixedWindow { limit, window }),
         };
+        let capacity = u32::try_from(limit.algorithm.capacity()).unwrap_or(u32::MAX);
         Self {
-            meter: Meter { counter, cost: limit.cost },
+            meter: Meter { counter, cost: limit.cost, capacity },
             algorithm: limit.algorithm,
             key: part(limit.key),
             place: slots.place(limit.key, |kind| limit.kinds.is_empty() || limit.kinds.contains(&kind)),
@@ -250,7 +256,7 @@ impl Rule {
     ) -> Option<(Duration, Option<Penalty>)> {
         let wait = match self.running(call, now) {
             Some(penalty) => penalty.deadline - now,
-            None => check.meter.wait(cells.get(check.slot, call.token, call.chat), logs, now),
+            None => check.meter.wait(cells.get(check.slot, call.token, call.chat), logs, now, call.items),
         };
         if wait.is_zero() {
             return None;
@@ -305,29 +311,43 @@ const fn part(key: Key) -> u64 {
 }
 
 impl Meter {
-    fn wait(&self, cell: u64, logs: &[SlidingLog], now: Time) -> Duration {
+    /// What a call of so many messages takes.
+    #[inline(always)]
+    const fn cost_of(&self, items: u16) -> u32 {
+        if items == 1 {
+            return self.cost;
+        }
+        let cost = self.cost.saturating_mul(items as u32);
+        if cost < self.capacity { cost } else { self.capacity }
+    }
+
+    fn wait(&self, cell: u64, logs: &[SlidingLog], now: Time, items: u16) -> Duration {
+        let cost = self.cost_of(items);
         match &self.counter {
-            Counter::Bucket(bucket) => bucket.wait_for(BucketState::from_bits(cell), now, self.cost.into()),
+            Counter::Bucket(bucket) => bucket.wait_for(BucketState::from_bits(cell), now, cost.into()),
             Counter::Sliding(_) if cell == 0 => Duration::ZERO,
-            Counter::Sliding(window) => window.wait(&logs[cell as usize - 1], now, self.cost),
-            Counter::Fixed(window) => window.wait(FixedState::from_bits(cell), now, self.cost),
+            Counter::Sliding(window) => window.wait(&logs[cell as usize - 1], now, cost),
+            Counter::Fixed(window) => window.wait(FixedState::from_bits(cell), now, cost),
         }
     }
 
     #[inline]
-    fn fits(&self, cell: u64, logs: &[SlidingLog], now: Time) -> bool {
+    fn fits(&self, cell: u64, logs: &[SlidingLog], now: Time, items: u16) -> bool {
         match &self.counter {
-            Counter::Bucket(bucket) => bucket.has(BucketState::from_bits(cell), now, self.cost.into()),
-            _ => self.wait(cell, logs, now).is_zero(),
+            Counter::Bucket(bucket) => {
+                bucket.has(BucketState::from_bits(cell), now, self.cost_of(items).into())
+            }
+            _ => self.wait(cell, logs, now, items).is_zero(),
         }
     }
 
     #[inline]
-    fn take(&self, cell: &mut u64, logs: &mut Vec<SlidingLog>, now: Time) {
+    fn take(&self, cell: &mut u64, logs: &mut Vec<SlidingLog>, now: Time, items: u16) {
+        let cost = self.cost_of(items);
         match &self.counter {
             Counter::Bucket(bucket) => {
                 let mut state = BucketState::from_bits(*cell);
-                bucket.take_many(&mut state, now, self.cost.into());
+                bucket.take_many(&mut state, now, cost.into());
                 *cell = state.to_bits();
             }
             Counter::Sliding(window) => {
@@ -335,11 +355,11 @@ impl Meter {
                     logs.push(SlidingLog::default());
                     *cell = logs.len() as u64;
                 }
-                window.take(&mut logs[*cell as usize - 1], now, self.cost);
+                window.take(&mut logs[*cell as usize - 1], now, cost);
             }
             Counter::Fixed(window) => {
                 let mut state = FixedState::from_bits(*cell);
-                window.take(&mut state, now, self.cost);
+                window.take(&mut state, now, cost);
                 *cell = state.to_bits();
             }
         }

@@ -89,7 +89,7 @@ impl Holds {
     /// A call meets a wait; whether that still fits into its budget.
     pub(super) fn wait(&self, open: &mut Open, wait: Duration) -> bool {
         open.waited = open.waited.saturating_add(wait);
-        self.rule.is_some_and(|rule| open.waited <= rule.budget)
+        self.rule.is_some_and(|rule| open.waited <= rule.budget_of(open.request.method))
     }
 
     /// The head of `queue` met a wait: those whom it drives over their budget leave, in order.

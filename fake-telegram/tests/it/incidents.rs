@@ -358,8 +358,13 @@ fn t9_whose_budget_it_is_is_a_parameter() {
         let profile = profile(&format!("profile = \"unlimited\"\n[limit.one]\nkey = \"{key}\"\n{one}"));
         let mut model = Model::new(&profile, Faults::default(), chats(), 2);
         let mut call = |token, chat, method| {
-            let request =
-                Request { token: TokenIndex(token), chat: ChatIndex(chat), method, idempotency: None };
+            let request = Request {
+                token: TokenIndex(token),
+                chat: ChatIndex(chat),
+                method,
+                idempotency: None,
+                items: 1,
+            };
             model.handle(s(0), CallId(0), request, Draws { fault: 0 });
             model.poll().is_some_and(|decision| is_delivered(&decision))
         };
@@ -393,7 +398,7 @@ fn t9_a_ban_of_minutes() {
     // Who sleeps for 5 minutes is heard again; who asks after 4 is banned for 10 from then on.
     let mut patient = client.model.clone();
     let (token, chat) = (TokenIndex(0), ChatIndex(0));
-    let request = Request { token, chat, method: Method::Search, idempotency: None };
+    let request = Request { token, chat, method: Method::Search, idempotency: None, items: 1 };
     patient.handle(begin + ban, CallId(0), request, Draws { fault: 0 });
     assert!(patient.poll().is_some_and(|decision| is_delivered(&decision)));
     assert_eq!(refused(client.send(begin + Duration::from_mins(4), 0)), Some(Duration::from_mins(10)));
@@ -406,7 +411,7 @@ fn s13_what_was_delivered_under_a_key_is_not_delivered_again() {
     let keys = profile("idempotency_keys = true\npenalties = false");
     let say = |client: &mut Client, token, key| {
         let (token, chat, method) = (TokenIndex(token), ChatIndex(0), Method::SendMessage);
-        client.request(client.now, Request { token, chat, method, idempotency: key });
+        client.request(client.now, Request { token, chat, method, idempotency: key, items: 1 });
         let decision = client.model.poll().expect("nothing is held");
         (decision.answer, decision.truth, decision.taken)
     };
@@ -441,7 +446,7 @@ fn s13_a_held_call_is_delivered_once() {
     ));
     for key in [0, 1, 1] {
         let (token, chat, method) = (TokenIndex(0), ChatIndex(0), Method::SendMessage);
-        client.request(s(0), Request { token, chat, method, idempotency: Some(key) });
+        client.request(s(0), Request { token, chat, method, idempotency: Some(key), items: 1 });
     }
     let seen: Vec<_> = client.decided(s(60)).iter().map(|d| (d.at, d.answer, d.truth)).collect();
     let message = |message_id| Answer::Message { message_id };

@@ -2,6 +2,8 @@
 //!
 //! Expected values come from theory, from the cases' logs, or from a second, naive implementation (`naive`).
 
+#[cfg(feature = "http")]
+mod answers;
 mod incidents;
 mod naive;
 mod properties;
@@ -36,7 +38,7 @@ impl Client {
     /// Calls at `at` and does not wait.
     fn call(&mut self, at: Time, chat: u32, method: Method) -> CallId {
         let (token, chat) = (TokenIndex(0), ChatIndex(chat));
-        self.request(at, Request { token, chat, method, idempotency: None })
+        self.request(at, Request { token, chat, method, idempotency: None, items: 1 })
     }
 
     /// As [`Client::call`], with anything.

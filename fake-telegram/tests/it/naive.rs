@@ -45,9 +45,13 @@ impl Naive {
             if !(limit.kinds.is_empty() || limit.kinds.contains(&kind)) {
                 continue;
             }
-            if !(limit.methods.is_empty() || limit.methods.contains(&request.method)) {
+            let free = [Method::SendChatAction, Method::EditForumTopic, Method::GetMe];
+            let named = limit.methods.contains(&request.method);
+            let spends = limit.methods.is_empty() && !free.contains(&request.method);
+            if !named && !spends {
                 continue;
             }
+            let items = i128::from(request.items);
             let (token, chat) = (Some(request.token.0), Some(request.chat.0));
             let key = match limit.key {
                 Key::Host => (i, None, None, None),
@@ -58,7 +62,7 @@ impl Naive {
             takes.push((key, limit));
             let pause = self.penalties.get(&key).copied().filter(|pause| now < pause.deadline);
             in_penalty |= pause.is_some();
-            let wait = pause.map_or_else(|| self.wait(key, limit, now), |pause| pause.deadline - now);
+            let wait = pause.map_or_else(|| self.wait(key, limit, now, items), |pause| pause.deadline - now);
             if wait == 0 {
                 continue;
             }
@@ -70,16 +74,22 @@ impl Naive {
         if longest.is_none() {
             for (key, limit) in takes {
                 let level = self.level(key, limit, now);
-                self.buckets.insert(key, (now, level - self.cost(limit)));
-                self.taken.entry(key).or_default().extend((0..limit.cost).map(|_| now));
+                let tokens = Self::tokens(limit, request.items.into());
+                self.buckets.insert(key, (now, level - self.cost(limit, request.items.into())));
+                self.taken.entry(key).or_default().extend((0..tokens).map(|_| now));
             }
         }
         (in_penalty, longest.map(|(limit, wait)| (limit, wait, ((wait + 999_999) / 1_000_000) as u32)))
     }
 
+    /// The cost of a call in tokens; of an album no more than there ever are.
+    fn tokens(limit: &Limit, items: i128) -> i128 {
+        (i128::from(limit.cost) * items).min(limit.algorithm.capacity().into())
+    }
+
     /// The cost of a call in tokens times the rate's period.
-    fn cost(&self, limit: &Limit) -> i128 {
-        i128::from(limit.cost) * i128::from(limit.algorithm.rate().period.as_micros())
+    fn cost(&self, limit: &Limit, items: i128) -> i128 {
+        Self::tokens(limit, items) * i128::from(limit.algorithm.rate().period.as_micros())
     }
 
     /// What a bucket holds, in tokens times the rate's period.
@@ -90,12 +100,13 @@ impl Naive {
         full.min(level + (now - at) * i128::from(rate.count))
     }
 
-    fn wait(&self, key: Of, limit: &Limit, now: i128) -> i128 {
+    fn wait(&self, key: Of, limit: &Limit, now: i128, items: i128) -> i128 {
+        let tokens = Self::tokens(limit, items) as usize;
         let none = Vec::new();
         let taken = self.taken.get(&key).unwrap_or(&none);
         match limit.algorithm {
             Algorithm::TokenBucket { rate, .. } => {
-                let missing = self.cost(limit) - self.level(key, limit, now);
+                let missing = self.cost(limit, items) - self.level(key, limit, now);
                 let count = i128::from(rate.count);
                 if missing <= 0 { 0 } else { (missing + count - 1) / count }
             }
@@ -104,19 +115,14 @@ impl Naive {
                 // The first of now and all ends of takes at which there is room.
                 let ends = taken.iter().map(|t| t + window).filter(|&end| end > now);
                 let fits = |at: i128| {
-                    taken.iter().filter(|&&t| t <= at && at < t + window).count() + limit.cost as usize
-                        <= most as usize
+                    taken.iter().filter(|&&t| t <= at && at < t + window).count() + tokens <= most as usize
                 };
                 std::iter::once(now).chain(ends).filter(|&at| fits(at)).min().expect("it ends") - now
             }
             Algorithm::FixedWindow { limit: most, window } => {
                 let window = i128::from(window.as_micros());
                 let counted = taken.iter().filter(|&t| t / window == now / window).count();
-                if counted + limit.cost as usize <= most as usize {
-                    0
-                } else {
-                    (now / window + 1) * window - now
-                }
+                if counted + tokens <= most as usize { 0 } else { (now / window + 1) * window - now }
             }
         }
     }
@@ -242,8 +248,10 @@ pub(super) fn any_gap() -> impl Strategy<Value = Duration> {
 /// A call to one of the declared chats.
 pub(super) fn any_call() -> impl Strategy<Value = (Duration, Request)> {
     let method = prop::sample::select(Method::ALL.to_vec());
-    (any_gap(), 0u16..2, 0u32..8, method).prop_map(|(gap, token, chat, method)| {
-        (gap, Request { token: TokenIndex(token), chat: ChatIndex(chat % 3 * 3), method, idempotency: None })
+    let items = prop_oneof![4 => Just(1u16), 1 => 2u16..11];
+    (any_gap(), 0u16..2, 0u32..8, method, items).prop_map(|(gap, token, chat, method, items)| {
+        let (token, chat) = (TokenIndex(token), ChatIndex(chat % 3 * 3));
+        (gap, Request { token, chat, method, idempotency: None, items })
     })
 }
 

@@ -12,11 +12,13 @@ fn any_request() -> impl Strategy<Value = Request> {
     let token = prop_oneof![4 => 0u16..2, 1 => any::<u16>()];
     let chat = prop_oneof![8 => 0u32..10, 1 => any::<u32>()];
     let key = prop::option::of(0u32..9);
-    (token, chat, method, key).prop_map(|(token, chat, method, idempotency)| Request {
+    let items = prop_oneof![4 => Just(1u16), 1 => any::<u16>()];
+    (token, chat, method, key, items).prop_map(|(token, chat, method, idempotency, items)| Request {
         token: TokenIndex(token),
         chat: ChatIndex(chat),
         method,
         idempotency,
+        items,
     })
 }
 
@@ -77,8 +79,13 @@ fn chats_and_tokens_come_on_use() {
     let mut model = Model::new(&Profile::telegram(), Faults::default(), Chats::default(), 0);
     let chat = model.chats().add(ChatKind::Private, 1);
     for token in [0, 7, u16::MAX] {
-        let request =
-            Request { token: TokenIndex(token), chat, method: Method::SendMessage, idempotency: None };
+        let request = Request {
+            token: TokenIndex(token),
+            chat,
+            method: Method::SendMessage,
+            idempotency: None,
+            items: 1,
+        };
         model.handle(Time::ZERO, CallId(0), request, Draws { fault: 0 });
         assert!(model.poll().is_some_and(|decision| is_delivered(&decision)));
         let level = model.token_level(TokenIndex(token), Time::ZERO).expect("a token-wide limit");

@@ -1,0 +1,349 @@
+//! A call of the Bot API, from its parameters to its answer.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+
+use crate::api::{Answer, Decision, Forbidden, Garbage, LimitIndex, Request, Truth};
+use crate::hint::RetryHint;
+use crate::http::answers::{self, Call, Scene};
+use crate::http::core::{Arrival, Fate};
+use crate::http::failure::Failure;
+use crate::http::inbox::Inbox;
+use crate::http::journal::{self, Entry, Outcome};
+use crate::http::methods::MethodInfo;
+use crate::http::params::Params;
+use crate::http::peers::ChatType;
+use crate::http::reply::{JSON, Reply};
+use crate::http::state::{ANY_CHAT, BotState, Known, NO_CHAT, State};
+use crate::http::updates::Change;
+use crate::http::webhook;
+use crate::time::{Duration, Time};
+
+/// What a client of our own says beside a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Aside {
+    /// Its number for the call: it wants to know the truth.
+    pub(super) call: Option<u64>,
+    /// Its draw for faults.
+    pub(super) draw: Option<u32>,
+    /// Its idempotency key.
+    pub(super) idempotency: Option<u32>,
+}
+
+/// A call that somebody waits for.
+struct Job {
+    state: Arc<State>,
+    bot: Arc<BotState>,
+    method: Arc<MethodInfo>,
+    params: Params,
+    chat: Option<Known>,
+    from: Option<Known>,
+    items: u32,
+    aside: Aside,
+    arrived: Time,
+    early: Option<LimitIndex>,
+}
+
+/// Answers a call of `method`, in lower case, by the bot with `token`.
+pub(super) async fn call(
+    state: &Arc<State>,
+    token: &str,
+    method: &str,
+    params: Params,
+    aside: Aside,
+) -> Reply {
+    if *state.closing.borrow() {
+        return Reply::failure(&Failure::new(500, "Internal Server Error: restart"));
+    }
+    let bot = match state.bot(token) {
+        Ok(bot) => bot,
+        Err(failure) => return Reply::failure(&failure),
+    };
+    let named = if method.is_empty() { params.text("method") } else { Some(method.into()) };
+    let Some(method) = named.and_then(|name| state.methods.find(&name)).cloned() else {
+        return Reply::failure(&Failure::new(404, "Not Found: method not found"));
+    };
+    let chat = method.chat.as_ref().and_then(|name| state.chat(&bot, &params, name));
+    let from = method.from.as_ref().and_then(|name| state.chat(&bot, &params, name));
+    let items = answers::items(&method, &params);
+    let arrived = state.clock.now();
+    let mut job =
+        Job { state: state.clone(), bot, method, params, chat, from, items, aside, arrived, early: None };
+    if let Some(reply) = job.answered_locally() {
+        return reply;
+    }
+    let _in_flight = job.bot.enter();
+    if let Some(reply) = job.overload().await {
+        return reply;
+    }
+    let request = Request {
+        token: job.bot.token,
+        chat: job.chat.as_ref().map_or(ANY_CHAT, |known| known.index),
+        method: job.method.family,
+        idempotency: aside.idempotency,
+        items: u16::try_from(items).unwrap_or(u16::MAX),
+    };
+    let Arrival { at, early, fate } = state.core().arrive(&state.clock, request, aside.draw);
+    (job.arrived, job.early) = (at, early);
+    match fate {
+        Fate::Decided(decision) => job.finish(decision).await,
+        Fate::Held(decision) => {
+            state.held.notify_one();
+            // Whether its client waits or not, the call goes on.
+            let finished = tokio::spawn(async move {
+                match decision.await {
+                    Ok(decision) => job.finish(decision).await,
+                    Err(_) => Reply::failure(&Failure::retry_after(RESTART)),
+                }
+            });
+            finished.await.unwrap_or_else(|_| Reply::cut())
+        }
+    }
+}
+
+impl Job {
+    fn as_call(&self) -> Call<'_> {
+        Call {
+            method: &self.method,
+            params: &self.params,
+            chat: self.chat.as_ref().map(|known| &known.chat),
+            from: self.from.as_ref().map(|known| &known.chat),
+        }
+    }
+
+    /// What needs no limits and no effect: the server finds it out by itself.
+    fn answered_locally(&self) -> Option<Reply> {
+        if let Some(to) = self.chat.as_ref().and_then(|known| known.migrated_to) {
+            return Some(self.note(Reply::migrated(to.0), Outcome::Rejected));
+        }
+        if self.chat.as_ref().is_some_and(|known| known.index == NO_CHAT) {
+            // The model says so, and counts it.
+            return None;
+        }
+        let checked = answers::check(&self.as_call(), &self.bot.inner().contents);
+        checked.err().map(|failure| self.note(Reply::failure(&failure), Outcome::Rejected))
+    }
+
+    /// The open server's own limit on calls in flight (`telegram.md` 3.4): only where the profile holds calls as it does.
+    async fn overload(&self) -> Option<Reply> {
+        let is_too_much = self.bot.in_flight.load(Ordering::Relaxed) > IN_FLIGHT_MAX;
+        if !is_too_much || self.state.core().profile().hold.is_none() {
+            return None;
+        }
+        self.state.clock.sleep_until(self.arrived + OVERLOAD_HOLD).await;
+        Some(self.note(Reply::failure(&Failure::retry_after(OVERLOAD_WAIT)), Outcome::Refused))
+    }
+
+    /// The answer to a call that was decided, and its effect.
+    async fn finish(self, decision: Decision) -> Reply {
+        let phantom = decision.truth == Truth::Nothing && matches!(decision.answer, Answer::Message { .. });
+        let reply = match decision.truth {
+            Truth::Delivered => self.perform(decision).await,
+            Truth::Nothing if phantom => self.perform(decision).await,
+            Truth::Replayed => self.replay(),
+            _ => Ok(Reply::ok(())),
+        };
+        let (mut reply, outcome) = match decision.answer {
+            Answer::Message { .. } | Answer::Nothing => match reply {
+                Ok(reply) => (reply, Outcome::Ok),
+                Err(failure) if failure.code == 429 => (Reply::failure(&failure), Outcome::Refused),
+                Err(failure) => (Reply::failure(&failure), Outcome::Rejected),
+            },
+            Answer::TooManyRequests { hint } => (self.too_many_requests(hint, decision.at), Outcome::Refused),
+            Answer::Forbidden(why) => (Reply::failure(&self.forbidden(why)), Outcome::Forbidden),
+            Answer::ChatNotFound => {
+                (Reply::failure(&Failure::new(400, "Bad Request: chat not found")), Outcome::Rejected)
+            }
+            Answer::ServerError { status } => {
+                (Reply::raw(status, JSON, decision.answer.body()), Outcome::Failed)
+            }
+            Answer::Garbage(garbage) => {
+                let content_type = if garbage == Garbage::Html { "text/html" } else { JSON };
+                (Reply::raw(200, content_type, decision.answer.body()), Outcome::Garbage)
+            }
+            Answer::ConnectionLost | Answer::TimedOut => (Reply::cut(), Outcome::Lost),
+        };
+        let truth = self.truth(&decision);
+        if self.aside.call.is_some() {
+            reply.truth = serde_json::to_string(&Told { truth: &truth, at_us: decision.at.as_micros() }).ok();
+        }
+        self.record(decision.at, truth, outcome);
+        reply
+    }
+
+    /// What the call does, and its result.
+    async fn perform(&self, decision: Decision) -> Result<Reply, Failure> {
+        let Self { state, bot, params, .. } = self;
+        match self.method.name.as_str() {
+            "getUpdates" => {
+                let mut closing = state.closing.subscribe();
+                tokio::select! {
+                    updates = bot.inbox.get_updates(params) => updates.map(|updates| Reply::ok(&updates)),
+                    _ = closing.wait_for(|closing| *closing) => Ok(Reply::ok([(); 0])),
+                }
+            }
+            "setWebhook" => {
+                let change = bot.inbox.set_webhook(params)?;
+                if change == Change::Set {
+                    deliver(state, bot);
+                }
+                Ok(Reply::ok_with(true, Some(change.description())))
+            }
+            "deleteWebhook" => {
+                let change = bot.inbox.delete_webhook(params);
+                Ok(Reply::ok_with(true, Some(change.description())))
+            }
+            "getWebhookInfo" => Ok(Reply::ok(bot.inbox.webhook_info())),
+            "close" if decision.at < Time::ZERO + CLOSABLE_AFTER => {
+                let left = state.clock.real(CLOSABLE_AFTER - (decision.at - Time::ZERO));
+                Err(Failure::retry_after(u32::try_from(left.as_secs_ceil()).unwrap_or(u32::MAX)))
+            }
+            _ => {
+                let mut inner = bot.inner();
+                let message_id = inner.new_message_ids(self.items);
+                let date = state.clock.unix(decision.at);
+                let mut scene = Scene { bot: &bot.bot, message_id, date, contents: &mut inner.contents };
+                let result = answers::perform(&self.as_call(), &mut scene)?;
+                let reply = Reply::ok(&result);
+                if let Some(key) = self.aside.idempotency {
+                    inner.replays.insert(key, result);
+                }
+                Ok(reply)
+            }
+        }
+    }
+
+    /// The result of the call that this one repeats.
+    fn replay(&self) -> Result<Reply, Failure> {
+        let inner = self.bot.inner();
+        let result = self.aside.idempotency.and_then(|key| inner.replays.get(&key));
+        Ok(result.map_or_else(|| Reply::ok(true), Reply::ok))
+    }
+
+    fn too_many_requests(&self, hint: RetryHint, at: Time) -> Reply {
+        let mut reply = match hint {
+            RetryHint::Seconds(seconds) => {
+                let real = self.state.clock.real(Duration::from_secs(seconds.into())).as_secs_ceil();
+                let real = u32::try_from(real).unwrap_or(u32::MAX);
+                let description = format!("Too Many Requests: retry after {real}").into();
+                Reply::failure(&Failure { code: 429, description, retry_after: Some(real) })
+            }
+            RetryHint::Date(second) => {
+                let wait = Time::from_secs(second.into()).saturating_since(at);
+                let wait = std::time::Duration::from_micros(self.state.clock.real(wait).as_micros());
+                let date = httpdate::fmt_http_date(self.state.clock.wall() + wait);
+                Reply { retry_after: Some(date), ..Reply::failure(&Failure::new(429, "Too Many Requests")) }
+            }
+            RetryHint::Absent => Reply::failure(&Failure::new(429, "Too Many Requests")),
+        };
+        if !self.state.options.retry_after_header {
+            reply.retry_after = None;
+        }
+        reply
+    }
+
+    fn forbidden(&self, why: Forbidden) -> Failure {
+        let kind = self.chat.as_ref().map(|known| known.chat.r#type);
+        match (why, kind) {
+            (Forbidden::Kicked, Some(ChatType::Supergroup)) => {
+                Failure::new(403, "Forbidden: bot was kicked from the supergroup chat")
+            }
+            (Forbidden::Kicked, Some(ChatType::Channel)) => {
+                Failure::new(403, "Forbidden: bot was kicked from the channel chat")
+            }
+            _ => Failure::new(403, why.to_string()),
+        }
+    }
+
+    fn truth(&self, decision: &Decision) -> journal::Truth {
+        let (truth, refused) = match decision.truth {
+            Truth::Delivered => ("delivered", None),
+            Truth::Replayed => ("replayed", None),
+            Truth::Refused { limit, wait } => ("refused", Some((limit, wait))),
+            Truth::Dead => ("dead", None),
+            Truth::Unknown => ("unknown", None),
+            Truth::Nothing => ("nothing", None),
+        };
+        journal::Truth {
+            truth,
+            limit: refused.map(|(limit, _)| self.limit(limit)),
+            wait_us: refused.map(|(_, wait)| wait.as_micros()),
+            in_penalty: decision.in_penalty,
+            taken: decision.taken,
+        }
+    }
+
+    fn limit(&self, limit: LimitIndex) -> Box<str> {
+        let core = self.state.core();
+        core.profile().limits.get(usize::from(limit.0)).map_or("", |limit| &limit.name).into()
+    }
+
+    /// Writes down a call that never got to the limits.
+    fn note(&self, reply: Reply, outcome: Outcome) -> Reply {
+        let truth =
+            journal::Truth { truth: "nothing", limit: None, wait_us: None, in_penalty: false, taken: 0 };
+        self.record(self.arrived, truth, outcome);
+        reply
+    }
+
+    fn record(&self, at: Time, truth: journal::Truth, outcome: Outcome) {
+        let entry = Entry {
+            n: 0,
+            arrived_us: self.arrived.as_micros(),
+            at_us: at.as_micros(),
+            bot: self.bot.bot.id,
+            method: self.method.name.as_str().into(),
+            chat: self.chat.as_ref().map(|known| known.chat.id.0),
+            outcome,
+            truth,
+            early: self.early.is_some(),
+            call: self.aside.call,
+        };
+        let early = self.early.map(|limit| self.limit(limit));
+        let text = self.method.family.is_send().then(|| self.params.text("text"));
+        let text = text.map(Option::unwrap_or_default);
+        self.bot.inner().counts.add(&entry, self.items, early.as_deref(), text.as_deref());
+        self.state.journal().add(entry);
+    }
+}
+
+/// As the header says it.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    truth: &'a journal::Truth,
+    at_us: u64,
+}
+
+/// Carries updates to the webhook that was just set.
+fn deliver(state: &Arc<State>, bot: &Arc<BotState>) {
+    let inbox: Arc<Inbox> = bot.inbox.clone();
+    let (client, anywhere) = (state.webhooks.clone(), state.options.webhooks_anywhere);
+    let (state, bot) = (Arc::downgrade(state), bot.clone());
+    tokio::spawn(webhook::deliver(inbox, client, anywhere, move |method, params| {
+        let (state, bot) = (state.upgrade(), bot.clone());
+        async move {
+            let token = state.as_ref().and_then(|state| state.token_of(&bot));
+            if let (Some(state), Some(token)) = (state, token) {
+                // Nobody learns what comes of it (`telegram.md` 2.4).
+                drop(
+                    Box::pin(call(&state, &token, &method.to_ascii_lowercase(), params, Aside::default()))
+                        .await,
+                );
+            }
+        }
+    }));
+}
+
+/// More calls of one bot in flight than this and the open server holds back (`telegram.md` 3.4: 1,000 and the updates of
+/// the last minute, which are left out here).
+const IN_FLIGHT_MAX: u32 = 1_000;
+/// For so long, and then it asks for a longer wait, in seconds.
+const OVERLOAD_HOLD: Duration = Duration::from_secs(3);
+const OVERLOAD_WAIT: u32 = 60;
+/// What a held call is told when the server ends, in seconds (`telegram.md` 3.4).
+const RESTART: u32 = 5;
+/// `close` is refused before (`telegram.md` 3.4).
+const CLOSABLE_AFTER: Duration = Duration::from_mins(10);

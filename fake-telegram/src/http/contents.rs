@@ -1,0 +1,109 @@
+//! What one bot has sent, got, uploaded and set; all of it bounded, the oldest is forgotten.
+
+mod bounded;
+mod files;
+
+pub use files::{File, FileKind};
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::http::peers::{Bot, ChatId};
+use bounded::Bounded;
+use files::Files;
+
+/// How much of one bot is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capacity {
+    /// Messages; as many callback queries, settings and files.
+    pub entries: usize,
+    /// The bytes of all files together.
+    pub file_bytes: usize,
+}
+
+/// What one bot has sent, got, uploaded and set.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    /// The JSON of messages, by chat and id.
+    messages: Bounded<(ChatId, i64), Box<RawValue>>,
+    files: Files,
+    callback_queries: Bounded<String, ()>,
+    settings: Bounded<String, Value>,
+}
+
+impl Default for Capacity {
+    /// 10,000 entries, some 3 MB of texts; 64 MiB of files.
+    fn default() -> Self {
+        Self { entries: 10_000, file_bytes: 64 << 20 }
+    }
+}
+
+impl Contents {
+    /// Those of a bot that has done nothing yet.
+    pub fn new(bot: &Bot, capacity: Capacity) -> Self {
+        Self {
+            messages: Bounded::new(capacity.entries),
+            files: Files::new(bot, capacity),
+            callback_queries: Bounded::new(capacity.entries),
+            settings: Bounded::new(capacity.entries),
+        }
+    }
+
+    /// Puts a message into a chat, the bot's own or somebody else's.
+    pub fn put(&mut self, chat: ChatId, message_id: i64, message: Box<RawValue>) {
+        self.messages.insert((chat, message_id), message);
+    }
+
+    /// A message, as JSON.
+    pub fn message(&self, chat: ChatId, message_id: i64) -> Option<&RawValue> {
+        self.messages.get(&(chat, message_id)).map(AsRef::as_ref)
+    }
+
+    /// A message, as its fields.
+    pub fn fields(&self, chat: ChatId, message_id: i64) -> Option<Map<String, Value>> {
+        serde_json::from_str(self.message(chat, message_id)?.get()).ok()
+    }
+
+    /// Deletes a message; whether there was one.
+    pub fn delete(&mut self, chat: ChatId, message_id: i64) -> bool {
+        self.messages.remove(&(chat, message_id)).is_some()
+    }
+
+    /// Tells of a tap on a button that the bot may answer.
+    pub fn add_callback_query(&mut self, id: impl Into<String>) {
+        self.callback_queries.insert(id.into(), ());
+    }
+
+    /// Whether a tap on a button may be answered.
+    pub fn knows_callback_query(&self, id: &str) -> bool {
+        self.callback_queries.get(id).is_some()
+    }
+
+    /// Keeps a value under a key, or forgets it.
+    pub fn set(&mut self, key: String, value: Option<Value>) {
+        match value {
+            Some(value) => self.settings.insert(key, value),
+            None => drop(self.settings.remove(key.as_str())),
+        }
+    }
+
+    /// The value under a key.
+    pub fn setting(&self, key: &str) -> Option<&Value> {
+        self.settings.get(key)
+    }
+
+    /// Keeps a file.
+    pub fn upload(&mut self, file: File) -> &File {
+        self.files.add(file)
+    }
+
+    /// A file, by its id; by that of any of its sizes.
+    pub fn file(&self, file_id: &str) -> Option<&File> {
+        self.files.by_id(file_id)
+    }
+
+    /// A file, by the path that `getFile` told: what is downloaded from `/file/bot<token>/<path>`.
+    pub fn file_at(&self, path: &str) -> Option<&File> {
+        self.files.by_path(path)
+    }
+}

@@ -1,0 +1,93 @@
+//! What people do, done: the model changes, and the bot gets an update.
+
+use std::sync::Arc;
+
+use crate::chat::Action as Fate;
+use crate::http::peers::ChatType;
+use crate::http::people::act::{Act, Action};
+use crate::http::people::{Event, Membership, Scene};
+use crate::http::state::{BotState, Known, NO_CHAT, State};
+use crate::time::Time;
+
+/// Does it, to one bot; the ids of the updates that it gets.
+///
+/// # Errors
+/// If the chat does not exist.
+pub(super) fn act(state: &State, bot: &BotState, act: &Act) -> Result<Vec<u32>, String> {
+    let known = state.known(bot, act.chat, None);
+    if known.index == NO_CHAT {
+        return Err(format!("chat {} does not exist; declare it first", act.chat.0));
+    }
+    let now = state.clock.now();
+    let scene = Scene { bot: &bot.bot, chat: &known.chat, date: state.clock.unix(now) };
+    let events = match &act.action {
+        Action::Write { user, text } => {
+            state.core().wrote(&state.clock, known.index);
+            let mut inner = bot.inner();
+            let id = inner.new_message_ids(1);
+            let event = scene.write(*user, id as u32, text);
+            // A bot may reply to it, forward it, react to it.
+            if let Ok(message) = serde_json::value::to_raw_value(&event.payload) {
+                inner.contents.put(known.chat.id, id, message);
+            }
+            vec![event]
+        }
+        Action::Tap { user, message_id, data } => {
+            let mut inner = bot.inner();
+            let query = inner.new_query_id();
+            inner.contents.add_callback_query(query.to_string());
+            let message = inner.contents.fields(known.chat.id, i64::from(*message_id));
+            vec![scene.tap(*user, query, *message_id, message.map(Into::into), data)]
+        }
+        Action::InlineQuery { user, query } => {
+            let id = bot.inner().new_query_id();
+            vec![scene.inline_query(*user, id, query)]
+        }
+        Action::Block => changes(state, &scene, &known, known.chat.id.0, Fate::Die),
+        Action::Unblock => changes(state, &scene, &known, known.chat.id.0, Fate::Revive),
+        Action::AddBot { user } => changes(state, &scene, &known, *user, Fate::Revive),
+        Action::RemoveBot { user } => changes(state, &scene, &known, *user, Fate::Die),
+        Action::Migrate { to } => {
+            state.declare(known.chat.id, |declared| declared.migrated_to = Some(*to));
+            state.declare(*to, |declared| declared.r#type = Some(ChatType::Supergroup));
+            let new = state.known(bot, *to, None);
+            let first = bot.inner().new_message_ids(2) as u32;
+            scene.migrate(&new.chat, first, first + 1).into()
+        }
+    };
+    Ok(events.into_iter().filter_map(|Event { kind, payload }| bot.inbox.push(kind, payload)).collect())
+}
+
+/// The bot is blocked, thrown out, let in again.
+fn changes(state: &State, scene: &Scene<'_>, known: &Known, user: i64, fate: Fate) -> Vec<Event> {
+    state.core().happens(&state.clock, known.index, fate);
+    let (old, new) = match fate {
+        Fate::Revive => (Membership::Kicked, Membership::Member),
+        Fate::Die | Fate::Deactivate => (Membership::Member, Membership::Kicked),
+    };
+    vec![scene.membership(user, old, new)]
+}
+
+/// Does it to all bots that there are, when it is time, and again if it is done again.
+pub(super) async fn again_and_again(state: Arc<State>, deed: Act) {
+    let mut closing = state.closing.subscribe();
+    let mut at = Time::ZERO.saturating_add(deed.at.unwrap_or_default());
+    let mut times = 0_u64;
+    let first = at;
+    loop {
+        tokio::select! {
+            () = state.clock.sleep_until(at) => {}
+            _ = closing.wait_for(|closing| *closing) => return,
+        }
+        for (_, bot) in state.bots() {
+            // A chat that does not exist for one bot may for another.
+            drop(act(&state, &bot, &deed));
+        }
+        let Some(every) = deed.every.filter(|every| every.count > 0) else { return };
+        times += 1;
+        // From the first on, so that no rounding adds up.
+        let passed = u128::from(times) * u128::from(every.period.as_micros()) / u128::from(every.count);
+        at = first
+            .saturating_add(crate::time::Duration::from_micros(u64::try_from(passed).unwrap_or(u64::MAX)));
+    }
+}

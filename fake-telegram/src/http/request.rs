@@ -1,0 +1,225 @@
+//! Reads requests: paths, and parameters from query, form, JSON and multipart (`telegram.md` 2.1).
+//!
+//! The open server reads JSON and forms leniently: what it cannot read is no parameter (td `HttpReader.cpp`).
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::failure::Failure;
+use super::params::{Params, Upload};
+
+/// Where a request goes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Route<'a> {
+    /// A call of a method by a bot, in lower case; an empty name stands in the parameters.
+    Call {
+        /// The bot's token.
+        token: Cow<'a, str>,
+        /// The method.
+        method: String,
+    },
+    /// A file of a bot.
+    File {
+        /// The bot's token.
+        token: Cow<'a, str>,
+        /// Its path.
+        path: Cow<'a, str>,
+    },
+    /// The control of this server.
+    Admin(&'a str),
+    /// Nowhere.
+    Nothing,
+}
+
+/// Where `path` leads.
+pub fn route(path: &str) -> Route<'_> {
+    if let Some(rest) = path.strip_prefix("/bot") {
+        let Some((token, rest)) = rest.split_once('/') else { return Route::Nothing };
+        let method = rest.strip_prefix("test/").unwrap_or(rest);
+        return Route::Call { token: decoded(token), method: decoded(method).to_ascii_lowercase() };
+    }
+    if let Some(rest) = path.strip_prefix("/file/bot") {
+        return match rest.split_once('/') {
+            Some((token, path)) => Route::File { token: decoded(token), path: decoded(path) },
+            None => Route::Nothing,
+        };
+    }
+    path.strip_prefix("/__admin").map_or(Route::Nothing, |rest| Route::Admin(rest.trim_matches('/')))
+}
+
+fn decoded(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
+}
+
+/// The parameters of a query.
+pub fn of_query(query: Option<&str>) -> Params {
+    let mut params = Params::default();
+    form(query.unwrap_or_default().as_bytes(), &mut params);
+    params
+}
+
+/// Adds the parameters of a body of at most `limit` bytes.
+///
+/// # Errors
+/// If it is too long, encoded, cut off, or no multipart that can be read: the open server's own texts where it has
+/// one.
+pub async fn of_body(
+    params: &mut Params,
+    headers: &HeaderMap,
+    body: Incoming,
+    limit: usize,
+) -> Result<(), Failure> {
+    if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        return Err(Failure::new(415, "Unsupported Media Type: unsupported content-encoding"));
+    }
+    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let lower = content_type.to_ascii_lowercase();
+    let bytes = collect(body, limit).await?;
+    if lower.contains("multipart/form-data") {
+        multipart(params, content_type, bytes).await
+    } else if lower.contains("application/json") {
+        json(&bytes, params);
+        Ok(())
+    } else {
+        if lower.contains("application/x-www-form-urlencoded") {
+            form(&bytes, params);
+        }
+        Ok(())
+    }
+}
+
+/// A whole body of at most `limit` bytes.
+///
+/// # Errors
+/// As [`of_body`].
+pub async fn collect(body: Incoming, limit: usize) -> Result<Bytes, Failure> {
+    let collected = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, limit).collect()).await;
+    match collected {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(Failure::new(413, "Request Entity Too Large"))
+        }
+        Ok(Err(_)) => Err(Failure::new(400, "Bad Request: unexpected end of request content")),
+        Err(_) => Err(Failure::new(408, "Request Timeout")),
+    }
+}
+
+/// How long a body may take.
+const BODY_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
+
+fn form(bytes: &[u8], params: &mut Params) {
+    for (name, value) in form_urlencoded::parse(bytes) {
+        params.set(name, Value::String(value.into_owned()));
+    }
+}
+
+fn json(bytes: &[u8], params: &mut Params) {
+    if let Ok(Value::Object(fields)) = serde_json::from_slice(bytes) {
+        for (name, value) in fields {
+            params.set(name, value);
+        }
+    }
+}
+
+async fn multipart(params: &mut Params, content_type: &str, bytes: Bytes) -> Result<(), Failure> {
+    let boundary = multer::parse_boundary(content_type)
+        .map_err(|_| Failure::new(400, "Bad Request: boundary not found"))?;
+    let whole = futures_like_once(bytes);
+    let mut parts = multer::Multipart::new(whole, boundary);
+    let broken = |_| Failure::new(400, "Bad Request: unexpected end of request content");
+    while let Some(part) = parts.next_field().await.map_err(broken)? {
+        let Some(name) = part.name().map(str::to_owned) else {
+            return Err(Failure::new(400, "Bad Request: field name in multipart/form-data not found"));
+        };
+        let file_name = part.file_name().map(str::to_owned);
+        let content_type = part.content_type().map(ToString::to_string);
+        let bytes = part.bytes().await.map_err(broken)?;
+        if file_name.is_some() {
+            params.attach(name, Upload { file_name, content_type, bytes });
+        } else {
+            params.set(name, Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// A stream of one item that never fails.
+fn futures_like_once(bytes: Bytes) -> http_body_util::BodyDataStream<http_body_util::Full<Bytes>> {
+    http_body_util::BodyDataStream::new(http_body_util::Full::new(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_lead_where_they_should() {
+        let call =
+            |token: &'static str, method: &str| Route::Call { token: token.into(), method: method.into() };
+        assert_eq!(route("/bot1:a/sendMessage"), call("1:a", "sendmessage"));
+        assert_eq!(route("/bot1:a/test/GetMe"), call("1:a", "getme"));
+        assert_eq!(route("/bot1%3Aa/"), call("1:a", ""));
+        let file = Route::File { token: "1:a".into(), path: "photos/file 1.png".into() };
+        assert_eq!(route("/file/bot1:a/photos%2Ffile%201.png"), file);
+        assert_eq!(route("/__admin/journal"), Route::Admin("journal"));
+        for nowhere in ["/", "/bot", "/bots", "/file/bot1:a", "/favicon.ico"] {
+            assert_eq!(route(nowhere), Route::Nothing, "{nowhere}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_decoded_once() {
+        let params = of_query(Some("chat_id=-5&text=a%2Bb+c%26%D1%8F&disable=True"));
+        assert_eq!(params.text("text").as_deref(), Some("a+b c&я"));
+        assert_eq!((params.integer("chat_id"), params.is_true("disable")), (Some(-5), true));
+    }
+
+    #[test]
+    fn what_is_no_json_object_is_no_parameter() {
+        for text in ["", "[1]", "{\"text\":", "nonsense", "\u{feff}{}"] {
+            let mut params = Params::default();
+            json(text.as_bytes(), &mut params);
+            assert_eq!(params, Params::default(), "{text}");
+        }
+        let mut params = of_query(Some("text=query&other=1"));
+        json(b"{\"text\":\"body\"}", &mut params);
+        assert_eq!((params.get("text"), params.get("other")), (Some(&json!("body")), Some(&json!("1"))));
+    }
+
+    /// As grammY and telegraf write it: no blanks, no quotes, no line break at the end (requirements of real clients).
+    #[tokio::test]
+    async fn multipart_is_read_as_real_clients_write_it() {
+        let body = "--X\r\ncontent-disposition:form-data;name=\"photo\";filename=photo.png\r\n\
+             content-type:image/png\r\n\r\nPNG\r\n--X\r\nContent-Disposition: form-data; name=\"chat_id\"\r\n\r\n7\r\n--X--";
+        let mut params = Params::default();
+        multipart(&mut params, "multipart/form-data; boundary=X", Bytes::from(body))
+            .await
+            .expect("it is sound");
+        let upload = params.file("photo").expect("a file");
+        assert_eq!((upload.file_name.as_deref(), &upload.bytes[..]), (Some("photo.png"), &b"PNG"[..]));
+        assert_eq!(params.integer("chat_id"), Some(7));
+    }
+
+    #[tokio::test]
+    async fn broken_multipart_gets_an_answer() {
+        let read = async |content_type: &str, body: &'static str| {
+            let read = multipart(&mut Params::default(), content_type, Bytes::from(body)).await;
+            read.map_err(|failure| failure.description.into_owned())
+        };
+        let cut = "--X\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1";
+        let end = Err("Bad Request: unexpected end of request content".to_owned());
+        assert_eq!(read("multipart/form-data; boundary=X", cut).await, end);
+        assert_eq!(read("multipart/form-data", cut).await, Err("Bad Request: boundary not found".to_owned()));
+        let nameless = "--X\r\nContent-Disposition: form-data\r\n\r\n1\r\n--X--\r\n";
+        let without = Err("Bad Request: field name in multipart/form-data not found".to_owned());
+        assert_eq!(read("multipart/form-data; boundary=X", nameless).await, without);
+    }
+}

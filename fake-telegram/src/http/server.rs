@@ -1,0 +1,258 @@
+//! The server: connections in, and the tasks that live beside them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{HeaderMap, HeaderName};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::http::admin;
+use crate::http::call::{Aside, call};
+use crate::http::deeds;
+use crate::http::failure::Failure;
+use crate::http::options::Options;
+use crate::http::reply::{CALL, Cut, DRAW, Reply};
+use crate::http::request::{self, Route};
+use crate::http::state::State;
+
+/// A server that runs on a thread of its own.
+#[derive(Debug)]
+pub struct Server {
+    addr: SocketAddr,
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// If it cannot listen there, or the options are impossible.
+    pub fn start(options: Options) -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let (listener, state) = runtime.block_on(open(options))?;
+        let addr = listener.local_addr()?;
+        let served = state.clone();
+        let thread = std::thread::Builder::new().name("fake-telegram".to_owned()).spawn(move || {
+            runtime.block_on(serve(listener, served));
+            // What long polls and deliveries are left have nobody any more.
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { addr, state, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    pub const fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// What it knows.
+    pub const fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// Ends it, and waits for that.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.state.closing.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended too.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Listens, and makes the state.
+///
+/// # Errors
+/// As [`Server::start`].
+pub async fn open(options: Options) -> anyhow::Result<(TcpListener, Arc<State>)> {
+    let listener = TcpListener::bind(options.addr).await.map_err(|error| {
+        anyhow::anyhow!(
+            "cannot listen on {}: {error}; choose another --addr, or port 0 for a free one",
+            options.addr
+        )
+    })?;
+    let state = Arc::new(State::new(options)?);
+    for token in &state.options.tokens {
+        state
+            .bot(token)
+            .map_err(|_| anyhow::anyhow!("`{token}` is no token; write it as `123456:SECRET`"))?;
+    }
+    Ok((listener, state))
+}
+
+/// Serves until the state is closing; then answers what is in flight.
+pub async fn serve(listener: TcpListener, state: Arc<State>) {
+    let graceful = GracefulShutdown::new();
+    let mut closing = state.closing.subscribe();
+    tokio::spawn(wake(state.clone()));
+    for act in state.options.people.clone() {
+        tokio::spawn(deeds::again_and_again(state.clone(), act));
+    }
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(IDLE_MAX).max_buf_size(HEADERS_MAX).keep_alive(true);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = closing.wait_for(|closing| *closing) => break,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                pause_after(&error).await;
+                continue;
+            }
+        };
+        let Some(connection) = Connection::enter(&state) else { continue };
+        let served = http.serve_connection(TokioIo::new(prepared(stream)), {
+            let state = state.clone();
+            service_fn(move |request| answer(state.clone(), request))
+        });
+        let served = graceful.watch(served);
+        tokio::spawn(async move {
+            let _connection = connection;
+            // Whoever hangs up in the middle hurts nobody but itself.
+            drop(served.await);
+        });
+    }
+    drop(listener);
+    // Those who wait for a hold learn that it is over.
+    state.core().let_go();
+    drop(tokio::time::timeout(FAREWELL, graceful.shutdown()).await);
+}
+
+fn prepared(stream: TcpStream) -> TcpStream {
+    // Answers are small and written at once; without it they would only be slower.
+    drop(stream.set_nodelay(true));
+    stream
+}
+
+/// When there are no sockets left, those that are open have to end first.
+#[expect(clippy::disallowed_methods, reason = "the host's sockets know no other time")]
+async fn pause_after(error: &io::Error) {
+    let is_the_clients = matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
+    );
+    if !is_the_clients {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A connection that counts.
+struct Connection(Arc<State>);
+
+impl Connection {
+    fn enter(state: &Arc<State>) -> Option<Self> {
+        let before = state.connections.fetch_add(1, Ordering::Relaxed);
+        let connection = Self(state.clone());
+        (before < state.options.connections_max).then_some(connection)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Lets calls that are held go on when their time has come.
+async fn wake(state: Arc<State>) {
+    let mut closing = state.closing.subscribe();
+    loop {
+        let next = state.core().catch_up(&state.clock);
+        let due = async {
+            match next {
+                Some(at) => state.clock.sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = due => {}
+            () = state.held.notified() => {}
+            _ = closing.wait_for(|closing| *closing) => return,
+        }
+    }
+}
+
+async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Cut> {
+    let (parts, body) = request.into_parts();
+    let reply = match request::route(parts.uri.path()) {
+        Route::Call { token, method } => {
+            if parts.method != Method::GET && parts.method != Method::POST {
+                return Reply::failure(&Failure::new(405, "Method Not Allowed")).into_response(false);
+            }
+            let mut params = request::of_query(parts.uri.query());
+            let body = request::of_body(&mut params, &parts.headers, body, state.options.body_max);
+            match body.await {
+                Ok(()) => call(&state, &token, &method, params, aside(&parts.headers)).await,
+                // The rest of the body is not read.
+                Err(failure) => return Reply::failure(&failure).into_response(true),
+            }
+        }
+        Route::File { token, path } => file(&state, &token, &path),
+        Route::Admin(path) => {
+            let query = parts.uri.query().unwrap_or_default();
+            match request::collect(body, state.options.body_max).await {
+                Ok(body) => admin::answer(&state, &parts.method, path, query, &body).await,
+                Err(failure) => return Reply::failure(&failure).into_response(true),
+            }
+        }
+        Route::Nothing => Reply::failure(&Failure::new(404, "Not Found")),
+    };
+    reply.into_response(false)
+}
+
+fn aside(headers: &HeaderMap) -> Aside {
+    fn number<T: std::str::FromStr>(headers: &HeaderMap, name: &HeaderName) -> Option<T> {
+        headers.get(name)?.to_str().ok()?.trim().parse().ok()
+    }
+    Aside {
+        call: number(headers, &CALL),
+        draw: number(headers, &DRAW),
+        idempotency: number(headers, &HeaderName::from_static("idempotency-key")),
+    }
+}
+
+fn file(state: &State, token: &str, path: &str) -> Reply {
+    let bot = match state.bot(token) {
+        Ok(bot) => bot,
+        Err(failure) => return Reply::failure(&failure),
+    };
+    let inner = bot.inner();
+    match inner.contents.file_at(path) {
+        Some(file) => Reply::raw(200, "application/octet-stream", file.bytes.clone()),
+        None => Reply::failure(&Failure::new(404, "Not Found")),
+    }
+}
+
+/// Real clients keep idle connections and do not like to lose them: nothing under 75 s. It bounds how long somebody may
+/// take to send headers, too.
+const IDLE_MAX: Duration = Duration::from_secs(120);
+/// Bytes of a request line and headers together. telebot puts 4,096 letters into a line: 37 kB in the worst case; the
+/// open server takes 256 KiB of headers (td `HttpReader.cpp`).
+const HEADERS_MAX: usize = 256 << 10;
+/// How long answers may take once the server is to end.
+const FAREWELL: Duration = Duration::from_secs(5);

@@ -1,0 +1,389 @@
+//! Everything that the server knows: bots, their chats, the model, the journal.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+
+use indexmap::IndexMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, watch};
+
+use crate::api::{ChatIndex, ChatKind, TokenIndex};
+use crate::chat::Action;
+use crate::http::clock::Clock;
+use crate::http::contents::{Capacity, Contents};
+use crate::http::core::Core;
+use crate::http::failure::Failure;
+use crate::http::inbox::Inbox;
+use crate::http::journal::Journal;
+use crate::http::methods::Methods;
+use crate::http::options::Options;
+use crate::http::params::Params;
+use crate::http::peers::{Bot, Chat, ChatId, ChatType};
+use crate::http::verdict::{Counts, Verdict};
+
+/// The server, as all connections see it.
+#[derive(Debug)]
+pub struct State {
+    pub(super) options: Options,
+    pub(super) clock: Arc<Clock>,
+    pub(super) methods: Methods,
+    pub(super) webhooks: reqwest::Client,
+    core: Mutex<Core>,
+    journal: Mutex<Journal>,
+    bots: RwLock<IndexMap<Box<str>, Arc<BotState>, FxBuildHasher>>,
+    /// What was said of chats, whichever bot writes to them.
+    declared: Mutex<FxHashMap<ChatId, Declared>>,
+    /// Told when a call was held: somebody has to wake it.
+    pub(super) held: Notify,
+    /// Whether the server is to end.
+    pub(super) closing: watch::Sender<bool>,
+    pub(super) connections: AtomicUsize,
+}
+
+/// What was said of a chat.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Declared {
+    pub(super) r#type: Option<ChatType>,
+    pub(super) fate: Fated,
+    pub(super) migrated_to: Option<ChatId>,
+}
+
+/// What has happened to a chat.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Fated {
+    #[default]
+    Alive,
+    Blocked,
+    Deactivated,
+    Deleted,
+}
+
+/// A bot.
+#[derive(Debug)]
+pub struct BotState {
+    pub(super) bot: Bot,
+    pub(super) token: TokenIndex,
+    pub(super) inbox: Arc<Inbox>,
+    /// Calls that are not answered yet.
+    pub(super) in_flight: AtomicU32,
+    inner: Mutex<Inner>,
+}
+
+/// What changes with every call of a bot.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) chats: FxHashMap<ChatId, Known>,
+    pub(super) contents: Contents,
+    pub(super) counts: Counts,
+    last_message_id: i64,
+    last_query_id: u64,
+    /// Results by idempotency key, where the profile knows such keys.
+    pub(super) replays: FxHashMap<u32, Box<RawValue>>,
+}
+
+/// A chat, as a bot knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) index: ChatIndex,
+    pub(super) chat: Chat,
+    pub(super) migrated_to: Option<ChatId>,
+}
+
+/// No chat of the model: calls about it are answered with 400.
+pub(super) const NO_CHAT: ChatIndex = ChatIndex(u32::MAX);
+/// The chat of calls that are about none. It is always there.
+pub(super) const ANY_CHAT: ChatIndex = ChatIndex(0);
+
+/// So many bots at most: a client can invent any.
+const BOTS_MAX: usize = 50_000;
+
+impl State {
+    /// As the options say.
+    ///
+    /// # Errors
+    /// If the faults are impossible, or the host has no sound TLS set-up.
+    pub fn new(options: Options) -> anyhow::Result<Self> {
+        let clock = Arc::new(Clock::new(options.speed, options.frozen));
+        let core = Core::new(options.profile.clone(), options.faults.clone(), options.chats(), options.seed)?;
+        Ok(Self {
+            clock,
+            methods: Methods::load(),
+            webhooks: crate::http::webhook::client(options.webhooks_anywhere)?,
+            core: Mutex::new(core),
+            journal: Mutex::new(Journal::new(options.journal)),
+            bots: RwLock::default(),
+            declared: Mutex::default(),
+            held: Notify::new(),
+            closing: watch::Sender::new(false),
+            connections: AtomicUsize::new(0),
+            options,
+        })
+    }
+
+    pub(super) fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().expect("the model does not panic")
+    }
+
+    pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().expect("the journal does not panic")
+    }
+
+    /// The bot with that token; it comes into being when somebody first uses it.
+    ///
+    /// # Errors
+    /// 404 if that is no token (as the public service has it), 401 if the server is strict and does not know it, or has
+    /// no room for another.
+    pub(super) fn bot(&self, token: &str) -> Result<Arc<BotState>, Failure> {
+        if let Some(bot) = self.bots.read().expect("bots do not panic").get(token) {
+            return Ok(bot.clone());
+        }
+        let id = bot_id(token).ok_or_else(|| Failure::new(404, "Not Found"))?;
+        let unauthorized = || Failure::new(401, "Unauthorized");
+        if self.options.strict && !self.options.tokens.iter().any(|known| known == token) {
+            return Err(unauthorized());
+        }
+        let mut bots = self.bots.write().expect("bots do not panic");
+        if bots.len() >= BOTS_MAX && !bots.contains_key(token) {
+            return Err(unauthorized());
+        }
+        if let Some(bot) = bots.get(token) {
+            return Ok(bot.clone());
+        }
+        let index = self.core().new_token().ok_or_else(unauthorized)?;
+        let who = Bot { id };
+        let inner = Inner {
+            chats: FxHashMap::default(),
+            contents: Contents::new(&who, Capacity::default()),
+            counts: Counts::default(),
+            last_message_id: 0,
+            last_query_id: 0,
+            replays: FxHashMap::default(),
+        };
+        let bot = Arc::new(BotState {
+            bot: who,
+            token: index,
+            inbox: Arc::new(Inbox::new(self.clock.clone())),
+            in_flight: AtomicU32::new(0),
+            inner: Mutex::new(inner),
+        });
+        bots.insert(token.into(), bot.clone());
+        Ok(bot)
+    }
+
+    /// All bots that somebody has used, in the order of their first calls, with their tokens.
+    pub(super) fn bots(&self) -> Vec<(Box<str>, Arc<BotState>)> {
+        let bots = self.bots.read().expect("bots do not panic");
+        bots.iter().map(|(token, bot)| (token.clone(), bot.clone())).collect()
+    }
+
+    /// The chat that a parameter names, to a bot.
+    pub(super) fn chat(&self, bot: &BotState, params: &Params, parameter: &str) -> Option<Known> {
+        let (id, username) = chat_id(params, parameter)?;
+        Some(self.known(bot, id, username))
+    }
+
+    /// A chat, to a bot: one that nobody has declared comes into being, unless only declared ones do.
+    pub(super) fn known(&self, bot: &BotState, id: ChatId, username: Option<String>) -> Known {
+        if let Some(known) = bot.inner().chats.get(&id) {
+            return known.clone();
+        }
+        let declared = self.declared().get(&id).copied();
+        let guess = if username.is_some() { ChatType::Channel } else { id.guess() };
+        let r#type = declared.and_then(|declared| declared.r#type).unwrap_or(guess);
+        let chat = Chat { id, r#type, username };
+        let migrated_to = declared.and_then(|declared| declared.migrated_to);
+        let is_unknown = declared.is_none() && self.options.declared_chats_only
+            || declared.is_some_and(|declared| declared.fate == Fated::Deleted);
+        let index = match self.options.index_of(id) {
+            _ if is_unknown => NO_CHAT,
+            Some(index) => index,
+            None => self.new_chat(r#type.kind(), declared.map_or(Fated::Alive, |declared| declared.fate)),
+        };
+        let known = Known { index, chat, migrated_to };
+        // What is unknown today may be declared tomorrow.
+        if index == NO_CHAT {
+            return known;
+        }
+        bot.inner().chats.entry(id).or_insert(known).clone()
+    }
+
+    fn new_chat(&self, kind: ChatKind, fate: Fated) -> ChatIndex {
+        let mut core = self.core();
+        let index = core.chats().add(kind, 1);
+        if let Some(action) = fate.action() {
+            core.happens(&self.clock, index, action);
+        }
+        index
+    }
+
+    /// Something happens to a chat, whichever bot writes to it.
+    pub(super) fn declare(&self, id: ChatId, change: impl Fn(&mut Declared)) {
+        let declared = {
+            let mut all = self.declared();
+            let declared = all.entry(id).or_default();
+            change(declared);
+            *declared
+        };
+        for (_, bot) in self.bots() {
+            self.apply(&bot, id, declared);
+        }
+    }
+
+    /// A bot learns what was said of a chat that it knows.
+    fn apply(&self, bot: &BotState, id: ChatId, declared: Declared) {
+        let mut inner = bot.inner();
+        let Some(known) = inner.chats.get_mut(&id) else { return };
+        known.migrated_to = declared.migrated_to;
+        let (index, fate) = (known.index, declared.fate);
+        if fate == Fated::Deleted {
+            inner.chats.remove(&id);
+            return;
+        }
+        drop(inner);
+        self.core().happens(&self.clock, index, fate.action().unwrap_or(Action::Revive));
+    }
+
+    /// Forgets what bots did, all or one of them; what was declared stays.
+    pub(super) fn reset(&self, token: Option<&str>) {
+        let mut bots = self.bots.write().expect("bots do not panic");
+        match token {
+            Some(token) => {
+                if let Some(bot) = bots.shift_remove(token) {
+                    bot.inbox.reset();
+                }
+            }
+            None => {
+                bots.drain(..).for_each(|(_, bot)| bot.inbox.reset());
+                self.core().reset(self.options.chats());
+                self.journal().clear();
+            }
+        }
+    }
+
+    /// The token of a bot, unless it was reset.
+    pub(super) fn token_of(&self, bot: &Arc<BotState>) -> Option<Box<str>> {
+        let bots = self.bots.read().expect("bots do not panic");
+        bots.iter().find(|(_, known)| Arc::ptr_eq(known, bot)).map(|(token, _)| token.clone())
+    }
+
+    /// The verdict on each bot, and on all of them.
+    pub fn verdicts(&self) -> (Vec<Verdict>, Verdict) {
+        let limits = self.core().profile().limits.clone();
+        let now = self.clock.now();
+        let each: Vec<Verdict> =
+            self.bots().iter().map(|(_, bot)| bot.inner().counts.verdict(bot.bot.id, &limits, now)).collect();
+        let sum = Verdict::sum(&each);
+        (each, sum)
+    }
+
+    fn declared(&self) -> MutexGuard<'_, FxHashMap<ChatId, Declared>> {
+        self.declared.lock().expect("declarations do not panic")
+    }
+}
+
+impl Fated {
+    const fn action(self) -> Option<Action> {
+        match self {
+            Self::Alive | Self::Deleted => None,
+            Self::Blocked => Some(Action::Die),
+            Self::Deactivated => Some(Action::Deactivate),
+        }
+    }
+}
+
+impl BotState {
+    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("contents do not panic")
+    }
+
+    /// Counts a call in until it is answered.
+    pub(super) fn enter(self: &Arc<Self>) -> InFlight {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(self.clone())
+    }
+}
+
+/// A call that is not answered yet.
+#[derive(Debug)]
+pub(super) struct InFlight(Arc<BotState>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Inner {
+    /// The first of `items` ids of messages.
+    pub(super) const fn new_message_ids(&mut self, items: u32) -> i64 {
+        let first = self.last_message_id + 1;
+        self.last_message_id += items as i64;
+        first
+    }
+
+    /// The id of a question that somebody asks the bot.
+    pub(super) const fn new_query_id(&mut self) -> u64 {
+        self.last_query_id += 1;
+        self.last_query_id
+    }
+}
+
+/// The id in a token of good form: `1` to `2^54`, a colon, letters, digits, `_` and `-` (`telegram.md` 2.1; the secret
+/// may be shorter here).
+fn bot_id(token: &str) -> Option<i64> {
+    const ID_MAX: i64 = 1 << 54;
+    let (id, secret) = token.split_once(':')?;
+    let is_sound = token.len() <= 80
+        && !id.starts_with('0')
+        && id.bytes().all(|byte| byte.is_ascii_digit())
+        && !secret.is_empty()
+        && secret.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    id.parse().ok().filter(|id| is_sound && (1..=ID_MAX).contains(id))
+}
+
+/// The chat that a parameter names, and its `@name`.
+fn chat_id(params: &Params, parameter: &str) -> Option<(ChatId, Option<String>)> {
+    if let Some(id) = params.integer(parameter) {
+        return Some((ChatId(id), None));
+    }
+    let text = params.text(parameter)?;
+    let name = text.trim();
+    if name.is_empty() {
+        return None;
+    }
+    Some((ChatId::named(name.trim_start_matches('@')), Some(name.trim_start_matches('@').to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn tokens_are_digits_a_colon_and_a_secret() {
+        assert_eq!(bot_id("110000:AAbench"), Some(110_000));
+        assert_eq!(bot_id("1:a-_Z9"), Some(1));
+        for wrong in
+            ["", "1", ":a", "1:", "01:a", "1:a b", "a:b", "-1:a", "1:a:b", "1:é", "99999999999999999999:a"]
+        {
+            assert_eq!(bot_id(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_chat_is_named_by_number_text_or_name() {
+        let id = |value: Value| {
+            let mut params = Params::default();
+            params.set("chat_id", value);
+            chat_id(&params, "chat_id")
+        };
+        assert_eq!(id((-5).into()), Some((ChatId(-5), None)));
+        assert_eq!(id("-5".into()), Some((ChatId(-5), None)));
+        let (named, name) = id("@news".into()).expect("a name");
+        assert_eq!((named, name.as_deref()), (ChatId::named("news"), Some("news")));
+        assert_eq!(named.guess(), ChatType::Supergroup, "and nobody else's id");
+        assert_eq!((id("".into()), id(Value::Null)), (None, None));
+    }
+}
