@@ -45,7 +45,7 @@ enum Color {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run scenarios and report who was late and what the budget was spent on.
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Validate scenarios and print them with every default filled in.
     Check(check::Arguments),
     /// List what there is.

@@ -21,13 +21,15 @@ pub mod redis;
 
 use std::cell::RefCell;
 
+#[cfg(feature = "redis")]
+use fake_telegram::time::Duration;
 use fake_telegram::time::Time;
 
 use self::command::{Command, CommandError};
 use self::keyspace::Keyspace;
 use self::plan::{Event, Outage, Plan};
 #[cfg(feature = "redis")]
-use self::redis::{Broken, Redis};
+use self::redis::{Answer, Broken, Redis, Request};
 #[cfg(feature = "redis")]
 use self::script::{Name, Names};
 
@@ -90,12 +92,17 @@ pub trait Operation {
     /// Does it to the simulated store at the store's instant `now`.
     fn simulated(self, now: Time, keyspace: &mut Keyspace) -> Self::Reply;
 
-    /// Does it to a real Redis; `names` has the objects' names.
+    /// How a real Redis is asked for it; `names` has the objects' names.
     ///
     /// # Errors
-    /// If it could not be done: the run cannot go on.
+    /// If it is not written for a real Redis: its name.
     #[cfg(feature = "redis")]
-    fn real(self, now: Time, redis: &mut Redis, names: Names<'_>) -> Result<Self::Reply, Broken>;
+    fn request(&self, names: Names<'_>) -> Result<Request, &'static str>;
+
+    /// What a real Redis' answer means. Ordinary keys that a script has made are appended to `expires`, with how long they
+    /// live: in virtual time Redis does not know. `None` if it makes no sense.
+    #[cfg(feature = "redis")]
+    fn reply(self, answer: Answer, expires: &mut Vec<(String, Duration)>) -> Option<Self::Reply>;
 }
 
 impl Operation for &Command {
@@ -106,8 +113,13 @@ impl Operation for &Command {
     }
 
     #[cfg(feature = "redis")]
-    fn real(self, now: Time, redis: &mut Redis, _: Names<'_>) -> Result<Self::Reply, Broken> {
-        redis.execute(now, self)
+    fn request(&self, _: Names<'_>) -> Result<Request, &'static str> {
+        Ok(Request::Commands(vec![(*self).clone()]))
+    }
+
+    #[cfg(feature = "redis")]
+    fn reply(self, mut answer: Answer, _: &mut Vec<(String, Duration)>) -> Option<Self::Reply> {
+        answer.pop()
     }
 }
 
@@ -120,8 +132,13 @@ impl Operation for &[Command] {
     }
 
     #[cfg(feature = "redis")]
-    fn real(self, now: Time, redis: &mut Redis, _: Names<'_>) -> Result<Self::Reply, Broken> {
-        self.iter().map(|command| redis.execute(now, command)).collect()
+    fn request(&self, _: Names<'_>) -> Result<Request, &'static str> {
+        Ok(Request::Commands(self.to_vec()))
+    }
+
+    #[cfg(feature = "redis")]
+    fn reply(self, answer: Answer, _: &mut Vec<(String, Duration)>) -> Option<Self::Reply> {
+        Some(answer)
     }
 }
 
@@ -212,7 +229,7 @@ impl Store {
         state.admit(at)?;
         #[cfg(feature = "redis")]
         if let Some(redis) = &mut state.redis {
-            let done = redis.attempt(|redis| operation.real(at, redis, Names::new(&state.keyspace)));
+            let done = redis.attempt(|redis| redis.perform(at, operation, Names::new(&state.keyspace)));
             return done.ok_or(Unavailable::Refused);
         }
         Ok(operation.simulated(at, &mut state.keyspace))
@@ -271,7 +288,7 @@ impl State {
 
     /// Does the same to the real Redis as to the simulated store, if there is one.
     #[cfg(feature = "redis")]
-    fn to_redis<R>(&mut self, run: impl FnOnce(&mut Redis) -> Result<R, Broken>) {
+    fn tell_redis<R>(&mut self, run: impl FnOnce(&mut Redis) -> Result<R, Broken>) {
         if let Some(redis) = &mut self.redis {
             redis.attempt(run);
         }
@@ -294,7 +311,7 @@ impl State {
         if event.loses_data() {
             self.keyspace.flush();
             #[cfg(feature = "redis")]
-            self.to_redis(Redis::flush);
+            self.tell_redis(Redis::flush);
         }
         if let Some(outage) = event.outage() {
             self.outage = Some(outage);
@@ -304,7 +321,7 @@ impl State {
             let deleted = self.keyspace.execute(self.now, &delete);
             deleted.expect("any key can be deleted");
             #[cfg(feature = "redis")]
-            self.to_redis(|redis| redis.execute(event.starts_at(), &delete));
+            self.tell_redis(|redis| redis.execute(event.starts_at(), &delete));
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::sim::Sim;
 use crate::store::command::{Command, CommandError, Reply};
 use crate::store::keyspace::Keyspace;
 #[cfg(feature = "redis")]
-use crate::store::redis::{Broken, Redis};
+use crate::store::redis::{Answer, Request};
 use crate::store::script::{Eval, Names};
 use crate::store::{Holds, Key, Operation};
 use crate::world::{Belief, GiveUp, Message, ProcessIndex};
@@ -67,7 +67,7 @@ impl<R, F: FnOnce(&mut Script<'_>) -> R> StoreScript for Closure<F> {
 pub struct After<'a> {
     moves: Moves<'a>,
     /// Ordinary keys that the script has made, and how long they live. In real time it has said so itself.
-    expires: Vec<(String, Duration)>,
+    expires: &'a mut Vec<(String, Duration)>,
 }
 
 impl<'a> After<'a> {
@@ -99,19 +99,14 @@ impl<S: StoreScript> Operation for Running<'_, S> {
     }
 
     #[cfg(feature = "redis")]
-    fn real(self, now: Time, redis: &mut Redis, names: Names<'_>) -> Result<S::Reply, Broken> {
+    fn request(&self, names: Names<'_>) -> Result<Request, &'static str> {
+        self.script.eval(names).map(Request::Eval).ok_or_else(|| self.script.name())
+    }
+
+    #[cfg(feature = "redis")]
+    fn reply(self, mut answer: Answer, expires: &mut Vec<(String, Duration)>) -> Option<S::Reply> {
         let Self { script, sim, process } = self;
-        let name = script.name();
-        let Some(eval) = script.eval(names) else {
-            return Err(redis.broken(format!("the script `{name}` is not written for a real Redis")));
-        };
-        let reply = redis.eval(now, &eval)?;
-        let mut after = After { moves: Moves { sim, process }, expires: Vec::new() };
-        let said = script.read(reply.clone(), &mut after);
-        for (key, ttl) in after.expires {
-            redis.expires(now, &key, ttl);
-        }
-        said.ok_or_else(|| redis.broken(format!("the script `{name}` answers {reply:?}")))
+        script.read(answer.pop()?, &mut After { moves: Moves { sim, process }, expires })
     }
 }
 

@@ -95,7 +95,8 @@ mod tests {
 
     fn messages() -> impl Strategy<Value = Message> {
         let times = prop_oneof![0..NEVER, Just(u64::MAX)];
-        let times = (times.clone(), times).prop_map(|times| (Time::from_micros(times.0), Time::from_micros(times.1)));
+        let times =
+            (times.clone(), times).prop_map(|times| (Time::from_micros(times.0), Time::from_micros(times.1)));
         let kinds = (0..KINDS.len(), 0..Method::ALL.len(), any::<bool>());
         (any::<u32>(), any::<u32>(), times, any::<u8>(), kinds).prop_map(
             |(number, chat, (due, deadline), class, (kind, method, from_user))| Message {

@@ -45,7 +45,10 @@ impl<'a> Reader<'a> {
             && let DeValue::String(url) = store.get_ref()
         {
             let span = store.span();
-            let entry = (Spanned::new(span.clone(), "url".into()), Spanned::new(span.clone(), DeValue::String(url.clone())));
+            let entry = (
+                Spanned::new(span.clone(), "url".into()),
+                Spanned::new(span.clone(), DeValue::String(url.clone())),
+            );
             *store = Spanned::new(span, DeValue::Table([entry].into_iter().collect()));
         }
         let top = root.clone();

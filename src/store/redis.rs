@@ -7,16 +7,30 @@
 //! are deleted at the end. Nothing else on the server is touched.
 
 mod wire;
-mod blocking;
 mod live;
+mod blocking;
 
 pub use blocking::Redis;
-pub use live::{Answer, RedisStore, Request};
+pub use live::RedisStore;
 
 use ::redis::{ErrorKind, RedisError};
 
 use super::StoreError;
+use super::command::{Command, CommandError, Reply};
+use super::script::Eval;
 use super::url::StoreUrl;
+
+/// A call to the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Commands in one round trip, in order.
+    Commands(Vec<Command>),
+    /// A script.
+    Eval(Eval),
+}
+
+/// What was answered: by command, or of a script one.
+pub type Answer = Vec<Result<Reply, CommandError>>;
 
 /// A real Redis that cannot be used, or said what nobody expects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -59,9 +73,26 @@ const VERSION_MIN: u64 = 7;
 
 /// Whether the text that `INFO server` answers is that of a server that is new enough.
 fn check_version(url: &StoreUrl, info: &str) -> Result<(), Broken> {
-    let version = info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or("unknown").trim();
+    let version =
+        info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or("unknown").trim();
     match version.split('.').next().and_then(|major| major.parse::<u64>().ok()) {
         Some(VERSION_MIN..) => Ok(()),
-        _ => Err(Broken::new(url, format!("its version is {version}; at least Redis {VERSION_MIN} is needed"))),
+        _ => {
+            Err(Broken::new(url, format!("its version is {version}; at least Redis {VERSION_MIN} is needed")))
+        }
     }
+}
+
+/// A connection to the Redis of the tests.
+///
+/// # Panics
+/// If there is none.
+#[cfg(test)]
+pub(crate) fn for_tests() -> Redis {
+    let url = std::env::var("FLOODLAB_REDIS_URL").unwrap_or_else(|_| {
+        panic!("this test needs a Redis: run `scripts/with-redis cargo test`, or set FLOODLAB_REDIS_URL")
+    });
+    let url = url.parse().unwrap_or_else(|error| panic!("FLOODLAB_REDIS_URL: {error}"));
+    let timeout = fake_telegram::time::Duration::from_secs(5);
+    Redis::open(&url, timeout).unwrap_or_else(|error| panic!("FLOODLAB_REDIS_URL: {error}"))
 }

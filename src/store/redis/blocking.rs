@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use fake_telegram::time::{Duration, Time};
-use redis::{Client, Cmd, Connection, RedisError, Script, Value, cmd};
-use rustc_hash::FxHashMap;
+use redis::{Client, Cmd, Connection, ConnectionLike, RedisError, Value, cmd};
 
-use super::wire::{self, Clock};
-use super::{Broken, check_version, prefix};
+use super::live::RedisStore;
+use super::wire::{self, Clock, Scripts};
+use super::{Broken, Request, check_version, prefix};
+use crate::store::Operation;
 use crate::store::command::{Command, CommandError, Reply};
-use crate::store::script::{Eval, Name};
+use crate::store::script::{Eval, Name, Names};
 use crate::store::url::StoreUrl;
 
 type Result<T, E = Broken> = std::result::Result<T, E>;
@@ -23,11 +24,12 @@ pub struct Redis {
     url: StoreUrl,
     connection: Connection,
     prefix: String,
-    /// By script, the address of its source: its SHA-1.
-    scripts: FxHashMap<usize, String>,
+    scripts: Scripts,
     /// When ordinary keys that have a TTL are gone.
     deadlines: BTreeMap<String, Time>,
     broken: Option<Broken>,
+    /// Whether the run goes on in real time, by calls that are not made here.
+    is_live: bool,
 }
 
 impl fmt::Debug for Redis {
@@ -54,15 +56,29 @@ impl Redis {
         check_version(url, &info)?;
         // Unlike any other run's, without a clock or dice of our own.
         let client: u64 = cmd("CLIENT").arg("ID").query(&mut connection).map_err(failed)?;
-        let (seconds, micros): (u64, u64) = cmd("TIME").query(&mut connection).map_err(failed)?;
-        Ok(Self {
+        let mut redis = Self {
             url: url.clone(),
             connection,
-            prefix: prefix(&format!("{seconds}-{micros}-{client}")),
-            scripts: FxHashMap::default(),
+            prefix: String::new(),
+            scripts: Scripts::default(),
             deadlines: BTreeMap::new(),
             broken: None,
-        })
+            is_live: false,
+        };
+        redis.prefix = prefix(&format!("{}-{client}", redis.clock()?));
+        Ok(redis)
+    }
+
+    /// The same keys for a run in real time, which begins now by the server's clock; connecting and every answer take
+    /// `timeout` at most. This one stays for what is no call, and deletes the keys at the end.
+    ///
+    /// # Errors
+    /// If the server cannot be reached.
+    pub fn in_real_time(&mut self, timeout: Duration) -> Result<RedisStore> {
+        self.is_live = true;
+        let begin = self.clock()?;
+        let prefix = self.prefix.clone();
+        RedisStore::new(&self.url, prefix, begin, timeout).map_err(|error| Broken::of(&self.url, &error))
     }
 
     /// Before all keys of this run.
@@ -84,8 +100,33 @@ impl Redis {
     }
 
     /// The error that it makes no sense what this server says or is asked.
-    pub(crate) fn broken(&self, what: String) -> Broken {
+    fn broken(&self, what: String) -> Broken {
         Broken::new(&self.url, what)
+    }
+
+    /// Does something at `now`.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute), and if it is not written for a real Redis.
+    pub(in crate::store) fn perform<O: Operation>(
+        &mut self,
+        now: Time,
+        operation: O,
+        names: Names<'_>,
+    ) -> Result<O::Reply> {
+        let unwritten = |name| self.broken(format!("the script `{name}` is not written for a real Redis"));
+        let answer = match operation.request(names).map_err(unwritten)? {
+            Request::Commands(commands) => {
+                commands.iter().map(|command| self.execute(now, command)).collect::<Result<_>>()?
+            }
+            Request::Eval(eval) => vec![self.eval(now, &eval)?],
+        };
+        let mut expires = Vec::new();
+        let reply = operation.reply(answer.clone(), &mut expires);
+        for (key, ttl) in expires {
+            self.deadlines.insert(key, now.saturating_add(ttl));
+        }
+        reply.ok_or_else(|| self.broken(format!("it answers with something that makes no sense: {answer:?}")))
     }
 
     /// Executes a command at `now`, which never runs backward.
@@ -118,8 +159,8 @@ impl Redis {
                 Ok(Ok((self.exists(key)? && self.deadlines.remove(key).is_some()).into()))
             }
             Command::Ttl { key } => Ok(Ok(Reply::Integer(match self.deadlines.get(key).copied() {
-                _ if !self.exists(key)? => -2,
-                None => -1,
+                _ if !self.exists(key)? => GONE,
+                None => FOR_EVER,
                 // Rounded up, as the simulated store does.
                 Some(at) => at.saturating_since(now).as_micros().div_ceil(1_000) as i64,
             }))),
@@ -154,9 +195,7 @@ impl Redis {
                 self.forget_expired(now, key)?;
             }
         }
-        let source = eval.source.as_ptr() as usize;
-        let script = || Script::new(eval.source);
-        let sha = self.scripts.entry(source).or_insert_with(|| script().get_hash().to_owned());
+        let sha = self.scripts.sha(eval.source);
         let call = wire::evalsha(&self.prefix, sha, Clock::Virtual(now.as_micros()), eval);
         let mut answer = self.answer(&call)?;
         if matches!(&answer, Err(error) if error.starts_with("NOSCRIPT")) {
@@ -167,11 +206,6 @@ impl Redis {
             Ok(reply) => Ok(Ok(reply)),
             Err(error) => wire::command_error(&error).map(Err).ok_or_else(|| Broken::new(&self.url, error)),
         }
-    }
-
-    /// An ordinary key that a script has made lives for `ttl` from `now` on.
-    pub fn expires(&mut self, now: Time, key: &str, ttl: Duration) {
-        self.deadlines.insert(key.to_owned(), now.saturating_add(ttl));
     }
 
     /// Deletes all keys of this run.
@@ -187,7 +221,7 @@ impl Redis {
     }
 
     /// The numbers of the messages under these keys.
-    pub(in crate::store) fn held(&mut self, holders: impl Iterator<Item = Name>) -> Result<Vec<u32>> {
+    pub(crate) fn held(&mut self, holders: impl Iterator<Item = Name>) -> Result<Vec<u32>> {
         let mut held = Vec::new();
         for holder in holders {
             let key = wire::key(&self.prefix, &holder);
@@ -205,7 +239,14 @@ impl Redis {
         let (mut live, mut without_ttl) = (0, 0);
         let prefix = wire::ordinary(&self.prefix, "");
         for key in self.scan("key:*")? {
-            let deadline = str::from_utf8(&key).ok().and_then(|key| self.deadlines.get(key.strip_prefix(&prefix)?));
+            if self.is_live {
+                let Reply::Integer(left) = self.query(cmd("PTTL").arg(&key))? else { continue };
+                live += usize::from(left != GONE);
+                without_ttl += usize::from(left == FOR_EVER);
+                continue;
+            }
+            let deadline =
+                str::from_utf8(&key).ok().and_then(|key| self.deadlines.get(key.strip_prefix(&prefix)?));
             live += usize::from(deadline.is_none_or(|at| now < *at));
             without_ttl += usize::from(deadline.is_none());
         }
@@ -224,6 +265,13 @@ impl Redis {
         keys.sort_unstable();
         keys.dedup();
         Ok(keys)
+    }
+
+    /// What time it is on the server, in microseconds.
+    fn clock(&mut self) -> Result<u64> {
+        let failed = |error: RedisError| Broken::of(&self.url, &error);
+        let (seconds, micros): (u64, u64) = cmd("TIME").query(&mut self.connection).map_err(failed)?;
+        Ok(seconds * 1_000_000 + micros)
     }
 
     fn forget_expired(&mut self, now: Time, key: &str) -> Result<()> {
@@ -258,11 +306,15 @@ impl Redis {
     }
 
     fn value(&mut self, command: &Cmd) -> Result<Value> {
-        use redis::ConnectionLike;
         let value = self.connection.req_packed_command(&command.get_packed_command());
         value.map_err(|error| Broken::of(&self.url, &error))
     }
 }
+
+/// What `PTTL` answers if there is no such key.
+const GONE: i64 = -2;
+/// What it answers if the key has no TTL.
+const FOR_EVER: i64 = -1;
 
 /// Nothing of a run stays, however it ended.
 impl Drop for Redis {

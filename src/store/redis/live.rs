@@ -7,40 +7,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fake_telegram::time::Duration;
 use futures::future::join_all;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, RedisError, Script, Value, cmd};
+use redis::{AsyncConnectionConfig, Client, Cmd, RedisError, Value, cmd};
 
-use super::wire::{self, Clock};
-use super::{Broken, check_version, prefix};
+use super::wire::{self, Clock, Scripts};
+use super::{Answer, Request};
 use crate::store::StoreError;
 use crate::store::command::{Command, CommandError, Reply};
 use crate::store::script::Eval;
 use crate::store::url::StoreUrl;
 
-/// A call to the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
-    /// Commands in one round trip, in order.
-    Commands(Vec<Command>),
-    /// A script.
-    Eval(Eval),
-}
-
-/// What was answered: by command, or of a script one.
-pub type Answer = Vec<Result<Reply, CommandError>>;
-
-/// A real Redis in real time. Cheap to clone; all clones have one connection, which is made again when it breaks.
+/// A real Redis in real time ([`Redis::in_real_time`](super::Redis::in_real_time)). Cheap to clone; all clones have one connection, which is made again when it breaks.
 #[derive(Clone)]
 pub struct RedisStore {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    url: StoreUrl,
     client: Client,
     config: AsyncConnectionConfig,
     prefix: String,
     /// When the run began on the server's clock, in microseconds.
     begin: u64,
+    scripts: Mutex<Scripts>,
     connection: tokio::sync::Mutex<Link>,
     /// What the server said last that nobody expects.
     unexpected: Mutex<Option<String>>,
@@ -55,35 +43,27 @@ struct Link {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RedisStore({}, {})", self.shared.url, self.shared.prefix)
+        write!(f, "RedisStore({})", self.shared.prefix)
     }
 }
 
 impl RedisStore {
-    /// Connects; connecting and every answer take `timeout` at most. The run begins now, on the server's clock.
-    ///
-    /// # Errors
-    /// If nobody is there, or no Redis that is new enough.
-    pub async fn open(url: &StoreUrl, timeout: Duration) -> Result<Self, Broken> {
-        let failed = |error: RedisError| Broken::of(url, &error);
+    pub(super) fn new(
+        url: &StoreUrl,
+        prefix: String,
+        begin: u64,
+        timeout: Duration,
+    ) -> Result<Self, RedisError> {
         let timeout = Some(std::time::Duration::from_micros(timeout.as_micros()));
-        let client = Client::open(url.secret()).map_err(failed)?;
-        let config =
-            AsyncConnectionConfig::new().set_connection_timeout(timeout).set_response_timeout(timeout);
-        let mut connection =
-            client.get_multiplexed_async_connection_with_config(&config).await.map_err(failed)?;
-        let info: String = cmd("INFO").arg("server").query_async(&mut connection).await.map_err(failed)?;
-        check_version(url, &info)?;
-        let id: u64 = cmd("CLIENT").arg("ID").query_async(&mut connection).await.map_err(failed)?;
-        let (seconds, micros): (u64, u64) =
-            cmd("TIME").query_async(&mut connection).await.map_err(failed)?;
         let shared = Shared {
-            url: url.clone(),
-            client,
-            config,
-            prefix: prefix(&format!("{seconds}-{micros}-{id}")),
-            begin: seconds * 1_000_000 + micros,
-            connection: tokio::sync::Mutex::new(Link { number: 0, connection: Some(connection) }),
+            client: Client::open(url.secret())?,
+            config: AsyncConnectionConfig::new()
+                .set_connection_timeout(timeout)
+                .set_response_timeout(timeout),
+            prefix,
+            begin,
+            scripts: Mutex::default(),
+            connection: tokio::sync::Mutex::default(),
             unexpected: Mutex::default(),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -98,7 +78,10 @@ impl RedisStore {
     ///
     /// It gives [`StoreError::Refused`] if the call was not made, [`StoreError::TimedOut`] if nobody knows whether it was
     /// heard, and [`StoreError::Unexpected`] if the answer makes no sense ([`unexpected`](Self::unexpected) has it).
-    pub fn start(&self, request: Request) -> impl Future<Output = Result<Answer, StoreError>> + Send + 'static {
+    pub fn start(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Result<Answer, StoreError>> + Send + 'static {
         let shared = Arc::clone(&self.shared);
         async move {
             match request {
@@ -111,37 +94,6 @@ impl RedisStore {
     /// What the server said last that nobody expects, if it did.
     pub fn unexpected(&self) -> Option<String> {
         self.shared.unexpected.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Deletes all keys of this run.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
-    pub async fn flush(&self) -> Result<(), StoreError> {
-        let pattern = format!("{}*", self.shared.prefix);
-        let mut cursor = b"0".to_vec();
-        loop {
-            let mut scan = cmd("SCAN");
-            scan.arg(&cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1_000);
-            let reply = self.shared.reply(&scan).await?;
-            let Ok(Reply::Array(mut parts)) = reply else { return Err(self.shared.wonder("SCAN", &reply)) };
-            let keys = parts.pop();
-            if let Some(Reply::Array(keys)) = keys
-                && !keys.is_empty()
-            {
-                let mut unlink = cmd("UNLINK");
-                for key in keys {
-                    if let Reply::Bytes(key) = key {
-                        unlink.arg(key);
-                    }
-                }
-                self.shared.reply(&unlink).await?.map_err(|error| self.shared.wonder("UNLINK", &error))?;
-            }
-            match parts.pop() {
-                Some(Reply::Bytes(next)) if next != b"0" => cursor = next,
-                _ => return Ok(()),
-            }
-        }
     }
 }
 
@@ -164,8 +116,8 @@ impl Shared {
     }
 
     async fn eval(&self, eval: &Eval) -> Result<Result<Reply, CommandError>, StoreError> {
-        let script = Script::new(eval.source);
-        let call = wire::evalsha(&self.prefix, script.get_hash(), Clock::Real(self.begin), eval);
+        let sha = self.scripts.lock().unwrap_or_else(PoisonError::into_inner).sha(eval.source).to_owned();
+        let call = wire::evalsha(&self.prefix, &sha, Clock::Real(self.begin), eval);
         let mut answer = self.reply(&call).await?;
         if matches!(&answer, Err(error) if error.starts_with("NOSCRIPT")) {
             let loaded = self.reply(cmd("SCRIPT").arg("LOAD").arg(eval.source)).await?;

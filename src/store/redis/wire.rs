@@ -1,7 +1,8 @@
 //! Commands as Redis reads them, and its answers as we do.
 
 use fake_telegram::time::Duration;
-use redis::{Cmd, Value, cmd};
+use redis::{Cmd, Script, Value, cmd};
+use rustc_hash::FxHashMap;
 
 use crate::store::command::{Command, CommandError, End, Reply};
 use crate::store::script::{Eval, Name};
@@ -13,6 +14,17 @@ pub(super) enum Clock {
     Virtual(u64),
     /// When the run began on the server's clock, in microseconds.
     Real(u64),
+}
+
+/// What scripts are called on a server: the SHA-1 of each, by the address of its source, since sources are constants.
+#[derive(Debug, Default)]
+pub(super) struct Scripts(FxHashMap<usize, String>);
+
+impl Scripts {
+    pub(super) fn sha(&mut self, source: &'static str) -> &str {
+        let sha = || Script::new(source).get_hash().to_owned();
+        self.0.entry(source.as_ptr() as usize).or_insert_with(sha)
+    }
 }
 
 /// A key as the server knows it.

@@ -147,7 +147,7 @@ impl TokenBucketLimiter {
     }
 
     /// A full bucket; `checked` first.
-    fn budget(&self) -> Budget {
+    pub(super) fn budget(&self) -> Budget {
         let bucket = TokenBucket::new(self.rate, self.burst.into());
         match self.clock {
             Some(Clock::Callers) => Budget::on_callers_clocks(bucket),

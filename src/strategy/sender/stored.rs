@@ -89,26 +89,8 @@ impl StoreScript for Exchange<'_> {
     }
 
     fn read(self, reply: Result<Reply, CommandError>, after: &mut After<'_>) -> Option<Grant> {
-        let Ok(Reply::Array(parts)) = reply else { return None };
-        let [brought, ask, ask_in, more, lease_left, offer, told] = parts.as_slice() else { return None };
-        let integer = |reply: &Reply| if let Reply::Integer(number) = reply { Some(*number) } else { None };
-        let ask_in = lua::read_distance(ask_in)?;
-        let offer = match lua::read_text(offer)? {
-            "" => None,
-            offer => Some(text::read_offer(offer)?),
-        };
-        let grant = Grant {
-            brought: u32::try_from(integer(brought)?).ok()?,
-            offer,
-            ask: match integer(ask)? {
-                0 => AskIn::WhenDue,
-                1 => AskIn::At(ask_in),
-                _ => AskIn::NotBefore(ask_in),
-            },
-            more: integer(more)? == 1,
-            lease_left: lua::read_distance(lease_left)?,
-        };
-        tell_all(after.moves(), told)?;
+        let (grant, told) = read_grant(&reply.ok()?)?;
+        told.into_iter().for_each(|told| tell(after.moves(), told));
         Some(grant)
     }
 }
@@ -140,11 +122,15 @@ impl StoreScript for Finish<'_> {
         let (ending, wait, why) = match ending {
             Ending::Done => ("done", Duration::ZERO, ""),
             Ending::ChatDead => ("dead", Duration::ZERO, ""),
-            Ending::Waits(wait, why) => ("waits", wait, match why {
-                Postponed::Refused => "refused",
-                Postponed::InVain => "in-vain",
-                Postponed::HeldBack => "held-back",
-            }),
+            Ending::Waits(wait, why) => (
+                "waits",
+                wait,
+                match why {
+                    Postponed::Refused => "refused",
+                    Postponed::InVain => "in-vain",
+                    Postponed::HeldBack => "held-back",
+                },
+            ),
         };
         let args = vec![
             text::write_offer(offer),
@@ -158,23 +144,48 @@ impl StoreScript for Finish<'_> {
     }
 
     fn read(self, reply: Result<Reply, CommandError>, after: &mut After<'_>) -> Option<Duration> {
-        let Ok(Reply::Array(parts)) = reply else { return None };
-        let [wait, told] = parts.as_slice() else { return None };
-        let wait = lua::read_distance(wait)?;
-        tell_all(after.moves(), told)?;
+        let (wait, told) = read_wait(&reply.ok()?)?;
+        told.into_iter().for_each(|told| tell(after.moves(), told));
         Some(wait)
     }
 }
 
-/// What a script tells of messages, each with a letter.
-fn tell_all(moves: Moves<'_>, told: &Reply) -> Option<()> {
-    let Reply::Array(told) = told else { return None };
-    for text in told {
-        tell(moves, read_told(lua::read_text(text)?)?);
-    }
-    Some(())
+/// What `lua/exchange.lua` replies.
+fn read_grant(reply: &Reply) -> Option<(Grant, Vec<Told>)> {
+    let Reply::Array(parts) = reply else { return None };
+    let [brought, ask, ask_in, more, lease_left, offer, told] = parts.as_slice() else { return None };
+    let integer = |reply: &Reply| if let Reply::Integer(number) = reply { Some(*number) } else { None };
+    let ask_in = lua::read_distance(ask_in)?;
+    let grant = Grant {
+        brought: u32::try_from(integer(brought)?).ok()?,
+        offer: match lua::read_text(offer)? {
+            "" => None,
+            offer => Some(text::read_offer(offer)?),
+        },
+        ask: match integer(ask)? {
+            0 => AskIn::WhenDue,
+            1 => AskIn::At(ask_in),
+            _ => AskIn::NotBefore(ask_in),
+        },
+        more: integer(more)? == 1,
+        lease_left: lua::read_distance(lease_left)?,
+    };
+    Some((grant, read_all_told(told)?))
 }
 
+/// What `lua/finish.lua` replies.
+fn read_wait(reply: &Reply) -> Option<(Duration, Vec<Told>)> {
+    let Reply::Array(parts) = reply else { return None };
+    let [wait, told] = parts.as_slice() else { return None };
+    Some((lua::read_distance(wait)?, read_all_told(told)?))
+}
+
+fn read_all_told(told: &Reply) -> Option<Vec<Told>> {
+    let Reply::Array(told) = told else { return None };
+    told.iter().map(|text| read_told(lua::read_text(text)?)).collect()
+}
+
+/// What a script tells of a message: a letter, and the message.
 fn read_told(text: &str) -> Option<Told> {
     let (letter, message) = text.split_at_checked(1)?;
     let message = text::read_message(message)?;
@@ -198,3 +209,6 @@ fn tell(moves: Moves<'_>, told: Told) {
         Told::Unknown(message) => moves.unknown(&message),
     }
 }
+
+#[cfg(all(test, feature = "redis"))]
+mod tests;
