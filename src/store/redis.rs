@@ -54,7 +54,14 @@ impl Broken {
             ErrorKind::Io => StoreError::TimedOut,
             _ => StoreError::Unexpected,
         };
-        Self { url: url.clone(), what: error.to_string(), kind }
+        let way_out = match kind {
+            StoreError::Refused => {
+                "; start a Redis there, or leave the store simulated (`scripts/with-redis` starts one for a command)"
+            }
+            StoreError::TimedOut => "; is it the right address, and a Redis that answers?",
+            StoreError::Unexpected | StoreError::Command(_) => "",
+        };
+        Self { url: url.clone(), what: format!("{error}{way_out}"), kind }
     }
 
     /// As a strategy hears of it.
@@ -77,9 +84,12 @@ fn check_version(url: &StoreUrl, info: &str) -> Result<(), Broken> {
         info.lines().find_map(|line| line.strip_prefix("redis_version:")).unwrap_or("unknown").trim();
     match version.split('.').next().and_then(|major| major.parse::<u64>().ok()) {
         Some(VERSION_MIN..) => Ok(()),
-        _ => {
-            Err(Broken::new(url, format!("its version is {version}; at least Redis {VERSION_MIN} is needed")))
-        }
+        _ => Err(Broken::new(
+            url,
+            format!(
+                "its version is {version}, and scripts need Redis {VERSION_MIN} or newer; use another server"
+            ),
+        )),
     }
 }
 

@@ -10,6 +10,8 @@ mod layers;
 mod ledger;
 mod lives;
 mod pairing;
+#[cfg(feature = "redis")]
+mod redis;
 mod refusals;
 mod reports;
 mod scenario_errors;

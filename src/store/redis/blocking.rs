@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use fake_telegram::time::{Duration, Time};
-use redis::{Client, Cmd, Connection, ConnectionLike, RedisError, Value, cmd};
+use redis::{Client, Cmd, Connection, ConnectionLike, RedisError, RedisResult, Value, cmd};
 
 use super::live::RedisStore;
 use super::wire::{self, Clock, Scripts};
@@ -22,6 +22,9 @@ type Result<T, E = Broken> = std::result::Result<T, E>;
 /// before the next command that would find it. So a run on it is the run on the simulated store.
 pub struct Redis {
     url: StoreUrl,
+    client: Client,
+    /// How long connecting takes at most.
+    timeout: Duration,
     connection: Connection,
     prefix: String,
     scripts: Scripts,
@@ -46,18 +49,16 @@ impl Redis {
     /// If nobody is there, or no Redis that is new enough.
     pub fn open(url: &StoreUrl, timeout: Duration) -> Result<Self> {
         let failed = |error: RedisError| Broken::of(url, &error);
-        let wall = |duration: Duration| std::time::Duration::from_micros(duration.as_micros());
         let client = Client::open(url.secret()).map_err(failed)?;
-        let mut connection = client.get_connection_with_timeout(wall(timeout)).map_err(failed)?;
-        let patience = Some(wall(timeout.max(Duration::from_mins(1))));
-        connection.set_read_timeout(patience).map_err(failed)?;
-        connection.set_write_timeout(patience).map_err(failed)?;
+        let mut connection = connect(&client, timeout).map_err(failed)?;
         let info: String = cmd("INFO").arg("server").query(&mut connection).map_err(failed)?;
         check_version(url, &info)?;
         // Unlike any other run's, without a clock or dice of our own.
-        let client: u64 = cmd("CLIENT").arg("ID").query(&mut connection).map_err(failed)?;
+        let id: u64 = cmd("CLIENT").arg("ID").query(&mut connection).map_err(failed)?;
         let mut redis = Self {
             url: url.clone(),
+            client,
+            timeout,
             connection,
             prefix: String::new(),
             scripts: Scripts::default(),
@@ -65,7 +66,7 @@ impl Redis {
             broken: None,
             is_live: false,
         };
-        redis.prefix = prefix(&format!("{}-{client}", redis.clock()?));
+        redis.prefix = prefix(&format!("{}-{id}", redis.clock()?));
         Ok(redis)
     }
 
@@ -139,11 +140,10 @@ impl Redis {
         for key in [Some(key), other].into_iter().flatten() {
             self.forget_expired(now, key)?;
         }
+        if let Some(error) = wire::refused(command) {
+            return Ok(Err(error));
+        }
         match command {
-            Command::Set { ttl: Some(Duration::ZERO), .. } => Ok(Err(CommandError::InvalidExpireTime)),
-            Command::ZAdd { score, .. } if score.unsigned_abs() > crate::store::command::SCORE_MAX as u64 => {
-                Ok(Err(CommandError::ScoreOutOfRange))
-            }
             Command::Expire { key, ttl } if ttl.is_zero() => {
                 self.deadlines.remove(key);
                 self.send(&Command::Del { key: key.clone() })
@@ -195,12 +195,11 @@ impl Redis {
                 self.forget_expired(now, key)?;
             }
         }
-        let sha = self.scripts.sha(eval.source);
-        let call = wire::evalsha(&self.prefix, sha, Clock::Virtual(now.as_micros()), eval);
+        let clock = Clock::Virtual(now.as_micros());
+        let call = wire::evalsha(&self.prefix, self.scripts.sha(eval.source), clock, eval);
         let mut answer = self.answer(&call)?;
-        if matches!(&answer, Err(error) if error.starts_with("NOSCRIPT")) {
-            self.load(eval.source)?;
-            answer = self.answer(&call)?;
+        if matches!(&answer, Err(error) if wire::is_unknown_script(error)) {
+            answer = self.answer(&wire::eval(&self.prefix, clock, eval))?;
         }
         match answer {
             Ok(reply) => Ok(Ok(reply)),
@@ -222,6 +221,7 @@ impl Redis {
 
     /// The numbers of the messages under these keys.
     pub(crate) fn held(&mut self, holders: impl Iterator<Item = Name>) -> Result<Vec<u32>> {
+        self.come_back()?;
         let mut held = Vec::new();
         for holder in holders {
             let key = wire::key(&self.prefix, &holder);
@@ -236,6 +236,7 @@ impl Redis {
 
     /// How many ordinary keys there are at `now`, and how many of them have no TTL.
     pub(in crate::store) fn keys(&mut self, now: Time) -> Result<(usize, usize)> {
+        self.come_back()?;
         let (mut live, mut without_ttl) = (0, 0);
         let prefix = wire::ordinary(&self.prefix, "");
         for key in self.scan("key:*")? {
@@ -251,6 +252,17 @@ impl Redis {
             without_ttl += usize::from(deadline.is_none());
         }
         Ok((live, without_ttl))
+    }
+
+    /// In real time nothing is asked here for the length of a run, and the connection may have broken meanwhile.
+    fn come_back(&mut self) -> Result<()> {
+        if self.is_live { self.reconnect() } else { Ok(()) }
+    }
+
+    fn reconnect(&mut self) -> Result<()> {
+        let connection = connect(&self.client, self.timeout);
+        self.connection = connection.map_err(|error| Broken::of(&self.url, &error))?;
+        Ok(())
     }
 
     /// The keys of this run that match.
@@ -291,10 +303,6 @@ impl Redis {
         wire::decode(command, value).map_err(|what| Broken::new(&self.url, what))
     }
 
-    fn load(&mut self, source: &str) -> Result<()> {
-        self.query(cmd("SCRIPT").arg("LOAD").arg(source)).map(drop)
-    }
-
     /// A command that does not fail.
     fn query(&mut self, command: &Cmd) -> Result<Reply> {
         self.answer(command)?.map_err(|what| Broken::new(&self.url, what))
@@ -320,6 +328,17 @@ const FOR_EVER: i64 = -1;
 impl Drop for Redis {
     fn drop(&mut self) {
         // A server that is gone has taken them with it, or keeps what nobody can delete.
-        let _ = self.flush();
+        if self.flush().is_err() {
+            let _ = self.reconnect().and_then(|()| self.flush());
+        }
     }
+}
+
+fn connect(client: &Client, timeout: Duration) -> RedisResult<Connection> {
+    let wall = |duration: Duration| std::time::Duration::from_micros(duration.as_micros());
+    let connection = client.get_connection_with_timeout(wall(timeout))?;
+    let patience = Some(wall(timeout.max(Duration::from_mins(1))));
+    connection.set_read_timeout(patience)?;
+    connection.set_write_timeout(patience)?;
+    Ok(connection)
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fake_telegram::time::Duration;
 use futures::future::join_all;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, RedisError, Value, cmd};
+use redis::{AsyncConnectionConfig, Client, Cmd, RedisError, Value};
 
 use super::wire::{self, Clock, Scripts};
 use super::{Answer, Request};
@@ -103,26 +103,33 @@ impl Shared {
         let calls = commands.iter().map(|command| {
             let mut connection = connection.clone();
             async move {
-                let command = wire::encode(&self.prefix, command, true);
-                connection.send_packed_command(&command).await
+                match wire::refused(command) {
+                    Some(error) => Err(error),
+                    None => {
+                        Ok(connection.send_packed_command(&wire::encode(&self.prefix, command, true)).await)
+                    }
+                }
             }
         });
         let mut answers = Vec::with_capacity(commands.len());
-        for (command, value) in commands.iter().zip(join_all(calls).await) {
-            let value = self.came(number, value).await?;
-            answers.push(wire::decode(command, value).map_err(|what| self.wonder(command.name(), &what))?);
+        for (command, sent) in commands.iter().zip(join_all(calls).await) {
+            answers.push(match sent {
+                Err(error) => Err(error),
+                Ok(value) => {
+                    let value = self.came(number, value).await?;
+                    wire::decode(command, value).map_err(|what| self.wonder(command.name(), &what))?
+                }
+            });
         }
         Ok(answers)
     }
 
     async fn eval(&self, eval: &Eval) -> Result<Result<Reply, CommandError>, StoreError> {
         let sha = self.scripts.lock().unwrap_or_else(PoisonError::into_inner).sha(eval.source).to_owned();
-        let call = wire::evalsha(&self.prefix, &sha, Clock::Real(self.begin), eval);
-        let mut answer = self.reply(&call).await?;
-        if matches!(&answer, Err(error) if error.starts_with("NOSCRIPT")) {
-            let loaded = self.reply(cmd("SCRIPT").arg("LOAD").arg(eval.source)).await?;
-            loaded.map_err(|error| self.wonder("SCRIPT LOAD", &error))?;
-            answer = self.reply(&call).await?;
+        let clock = Clock::Real(self.begin);
+        let mut answer = self.reply(&wire::evalsha(&self.prefix, &sha, clock, eval)).await?;
+        if matches!(&answer, Err(error) if wire::is_unknown_script(error)) {
+            answer = self.reply(&wire::eval(&self.prefix, clock, eval)).await?;
         }
         match answer {
             Ok(reply) => Ok(Ok(reply)),
@@ -166,12 +173,11 @@ impl Shared {
         if !error.is_io_error() {
             return Err(self.wonder("an answer", &error));
         }
-        // What comes late on a connection is not mixed up with other answers, so it stays.
-        if !error.is_timeout() {
-            let mut link = self.connection.lock().await;
-            if link.number == number {
-                link.connection = None;
-            }
+        // After a time-out too: whoever is behind a connection that is dead without a word would never be heard again. Calls
+        // that are still on it keep it.
+        let mut link = self.connection.lock().await;
+        if link.number == number {
+            link.connection = None;
         }
         Err(StoreError::TimedOut)
     }

@@ -4,7 +4,7 @@ use fake_telegram::time::Duration;
 use redis::{Cmd, Script, Value, cmd};
 use rustc_hash::FxHashMap;
 
-use crate::store::command::{Command, CommandError, End, Reply};
+use crate::store::command::{Command, CommandError, End, Reply, SCORE_MAX};
 use crate::store::script::{Eval, Name};
 
 /// What a script is told first: what time it is.
@@ -41,8 +41,22 @@ pub(super) fn ordinary(prefix: &str, name: &str) -> String {
 
 /// `EVALSHA`.
 pub(super) fn evalsha(prefix: &str, sha: &str, clock: Clock, eval: &Eval) -> Cmd {
-    let mut command = cmd("EVALSHA");
-    command.arg(sha).arg(eval.keys.len());
+    called(cmd("EVALSHA").arg(sha), prefix, clock, eval)
+}
+
+/// `EVAL`, for a server that does not know the script: it loads it and runs it at once, so that nobody can make it forget
+/// in between.
+pub(super) fn eval(prefix: &str, clock: Clock, eval: &Eval) -> Cmd {
+    called(cmd("EVAL").arg(eval.source), prefix, clock, eval)
+}
+
+/// Whether an error is that of a server that does not know a script.
+pub(super) fn is_unknown_script(error: &str) -> bool {
+    error.starts_with("NOSCRIPT")
+}
+
+fn called(command: &mut Cmd, prefix: &str, clock: Clock, eval: &Eval) -> Cmd {
+    command.arg(eval.keys.len());
     for name in &eval.keys {
         command.arg(key(prefix, name));
     }
@@ -50,8 +64,18 @@ pub(super) fn evalsha(prefix: &str, sha: &str, clock: Clock, eval: &Eval) -> Cmd
         Clock::Virtual(at) => command.arg("virtual").arg(at),
         Clock::Real(begin) => command.arg("real").arg(begin),
     };
-    command.arg(eval.args.as_slice());
-    command
+    command.arg(eval.args.as_slice()).clone()
+}
+
+/// Why a command is not even sent: Redis would round a score.
+pub(super) fn refused(command: &Command) -> Option<CommandError> {
+    match command {
+        Command::Set { ttl: Some(Duration::ZERO), .. } => Some(CommandError::InvalidExpireTime),
+        Command::ZAdd { score, .. } if score.unsigned_abs() > SCORE_MAX.unsigned_abs() => {
+            Some(CommandError::ScoreOutOfRange)
+        }
+        _ => None,
+    }
 }
 
 /// A command; with `has_ttl` the server keeps times to live, in whole milliseconds, rounded up.
