@@ -213,8 +213,14 @@ impl Env {
         let name = script.name();
         let World::Sim(sim) = &self.world;
         let process = self.process.index;
-        let (result, back) = sim.call_store(process, Running { script, sim, process });
-        back.await;
+        let result = match sim.store_line() {
+            None => {
+                let (result, back) = sim.call_store(process, Running { script, sim, process });
+                back.await;
+                result
+            }
+            Some(line) => Box::pin(sim.carry_to_store(line, process, Running { script, sim, process })).await,
+        };
         self.came_back(name).await;
         result
     }
@@ -238,8 +244,14 @@ impl Env {
     pub async fn call(&self, command: Command) -> Result<StoreReply, StoreError> {
         let name = command.name();
         let World::Sim(sim) = &self.world;
-        let (result, back) = sim.call_store(self.process.index, &command);
-        back.await;
+        let result = match sim.store_line() {
+            None => {
+                let (result, back) = sim.call_store(self.process.index, &command);
+                back.await;
+                result
+            }
+            Some(line) => Box::pin(sim.carry_to_store(line, self.process.index, &command)).await,
+        };
         self.came_back(name).await;
         result?.map_err(StoreError::Command)
     }
@@ -254,8 +266,14 @@ impl Env {
         commands: Vec<Command>,
     ) -> Result<Vec<Result<StoreReply, CommandError>>, StoreError> {
         let World::Sim(sim) = &self.world;
-        let (result, back) = sim.call_store(self.process.index, commands.as_slice());
-        back.await;
+        let result = match sim.store_line() {
+            None => {
+                let (result, back) = sim.call_store(self.process.index, commands.as_slice());
+                back.await;
+                result
+            }
+            Some(line) => Box::pin(sim.carry_to_store(line, self.process.index, commands.as_slice())).await,
+        };
         self.came_back("pipeline").await;
         result
     }

@@ -26,7 +26,7 @@ use crate::world::{Change, ClassIndex, KillPoint, Message, ProcessIndex};
 
 pub use lives::Plan;
 pub use outbox::{Due, Next};
-pub use store::Way;
+pub use store::{StoreLine, Way};
 pub use wire::Call;
 
 use lives::Lives;
@@ -69,6 +69,8 @@ pub struct Setup {
     pub store: Store,
     /// The way to it.
     pub way: Way,
+    /// Who carries calls to it instead, if it is a real one in real time.
+    pub store_line: Option<Box<dyn StoreLine>>,
     /// The distance of the samples.
     pub sample: Duration,
     /// Who watches.
@@ -114,6 +116,7 @@ pub struct Sim {
     me: Weak<Self>,
     store: Store,
     way: Way,
+    store_line: Option<Box<dyn StoreLine>>,
     /// By process.
     bells: RefCell<Vec<Option<Listener>>>,
     sample: Duration,
@@ -151,6 +154,7 @@ impl Sim {
             me: me.clone(),
             store: setup.store,
             way: setup.way,
+            store_line: setup.store_line,
             bells: RefCell::new(vec![None; setup.processes]),
             sample: setup.sample,
             sample_at: Cell::new(Time::ZERO),

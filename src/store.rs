@@ -15,6 +15,7 @@ mod object;
 pub mod keyspace;
 pub mod plan;
 pub mod script;
+mod operation;
 pub mod url;
 #[cfg(feature = "redis")]
 pub mod redis;
@@ -29,11 +30,13 @@ use self::command::{Command, CommandError};
 use self::keyspace::Keyspace;
 use self::plan::{Event, Outage, Plan};
 #[cfg(feature = "redis")]
-use self::redis::{Answer, Broken, Redis, Request};
+use self::redis::{Broken, Redis, RedisStore};
 #[cfg(feature = "redis")]
-use self::script::{Name, Names};
+use self::script::Name;
+use self::script::{Names, Request};
 
 pub use self::object::{Holds, Key};
+pub use self::operation::Operation;
 
 /// The store of one run.
 #[derive(Debug)]
@@ -84,64 +87,6 @@ pub enum StoreError {
     Unexpected,
 }
 
-/// What is done to a store at once and alone, wherever its data are.
-pub trait Operation {
-    /// What it gives.
-    type Reply;
-
-    /// Does it to the simulated store at the store's instant `now`.
-    fn simulated(self, now: Time, keyspace: &mut Keyspace) -> Self::Reply;
-
-    /// How a real Redis is asked for it; `names` has the objects' names.
-    ///
-    /// # Errors
-    /// If it is not written for a real Redis: its name.
-    #[cfg(feature = "redis")]
-    fn request(&self, names: Names<'_>) -> Result<Request, &'static str>;
-
-    /// What a real Redis' answer means. Ordinary keys that a script has made are appended to `expires`, with how long they
-    /// live: in virtual time Redis does not know. `None` if it makes no sense.
-    #[cfg(feature = "redis")]
-    fn reply(self, answer: Answer, expires: &mut Vec<(String, Duration)>) -> Option<Self::Reply>;
-}
-
-impl Operation for &Command {
-    type Reply = Result<command::Reply, CommandError>;
-
-    fn simulated(self, now: Time, keyspace: &mut Keyspace) -> Self::Reply {
-        keyspace.execute(now, self)
-    }
-
-    #[cfg(feature = "redis")]
-    fn request(&self, _: Names<'_>) -> Result<Request, &'static str> {
-        Ok(Request::Commands(vec![(*self).clone()]))
-    }
-
-    #[cfg(feature = "redis")]
-    fn reply(self, mut answer: Answer, _: &mut Vec<(String, Duration)>) -> Option<Self::Reply> {
-        answer.pop()
-    }
-}
-
-/// Commands in order.
-impl Operation for &[Command] {
-    type Reply = Vec<Result<command::Reply, CommandError>>;
-
-    fn simulated(self, now: Time, keyspace: &mut Keyspace) -> Self::Reply {
-        self.iter().map(|command| keyspace.execute(now, command)).collect()
-    }
-
-    #[cfg(feature = "redis")]
-    fn request(&self, _: Names<'_>) -> Result<Request, &'static str> {
-        Ok(Request::Commands(self.to_vec()))
-    }
-
-    #[cfg(feature = "redis")]
-    fn reply(self, answer: Answer, _: &mut Vec<(String, Duration)>) -> Option<Self::Reply> {
-        Some(answer)
-    }
-}
-
 impl Default for Store {
     /// Nothing ever happens to it.
     fn default() -> Self {
@@ -172,6 +117,16 @@ impl Store {
         let store = Self::new(plan);
         store.state.borrow_mut().redis = Some(Box::new(redis));
         store
+    }
+
+    /// Goes on in real time, from now on, if its data are on a real Redis: what makes the calls, of which every answer takes
+    /// `timeout` at most. What is no call is still made here.
+    ///
+    /// # Errors
+    /// If it cannot be reached.
+    #[cfg(feature = "redis")]
+    pub fn in_real_time(&self, timeout: Duration) -> Result<Option<RedisStore>, Broken> {
+        self.state.borrow_mut().redis.as_mut().map(|redis| redis.in_real_time(timeout)).transpose()
     }
 
     /// The object called `name`; it begins as `initial()`, now and after each flush. Whoever asks for a name first says
@@ -233,6 +188,24 @@ impl Store {
             return done.ok_or(Unavailable::Refused);
         }
         Ok(operation.simulated(at, &mut state.keyspace))
+    }
+
+    /// How a real Redis is asked for it, at the store's instant `at`, by whoever carries calls there; otherwise a
+    /// [call](Self::call). The inner error is that of [`Operation::request`].
+    ///
+    /// # Errors
+    /// As `call`.
+    ///
+    /// # Panics
+    /// As `call`.
+    pub fn request(
+        &self,
+        at: Time,
+        operation: &impl Operation,
+    ) -> Result<Result<Request, &'static str>, Unavailable> {
+        let state = &mut *self.state.borrow_mut();
+        state.admit(at)?;
+        Ok(operation.request(Names::new(&state.keyspace)))
     }
 
     /// Runs a script on one object: a [call](Self::call) to a store that is never away.

@@ -16,6 +16,8 @@ use crate::registry::Registry;
 use crate::report;
 use crate::run::{self, Failed, Options};
 use crate::scenario::Scenario;
+#[cfg(feature = "redis")]
+use crate::store::redis::Redis;
 use crate::store::url::StoreUrl;
 
 #[derive(Debug, clap::Args)]
@@ -42,7 +44,7 @@ pub(super) struct Arguments {
     exports: Exports,
     /// Put what processes share on this Redis, instead of the scenario's store; redis://[user[:password]@]host[:port].
     #[arg(long, value_name = "URL")]
-    store: Option<StoreUrl>,
+    store: Option<String>,
     /// Use a Redis that is not on this machine.
     #[arg(long)]
     i_own_this_target: bool,
@@ -136,8 +138,8 @@ struct Job {
 impl Job {
     fn new(file: &Path, arguments: &Arguments, registry: &Registry) -> anyhow::Result<Self> {
         let mut scenario = Scenario::load(file, registry)?;
-        if let Some(url) = &arguments.store {
-            scenario.store.url = Some(url.clone());
+        if let Some(url) = arguments.store() {
+            scenario.store.url = Some(url);
         }
         arguments.check_store(&scenario)?;
         let known = || scenario.designs.iter().map(|design| design.name.as_str());
@@ -271,13 +273,21 @@ impl Arguments {
             );
             return Err(Invalid(message).into());
         }
-        match scenario.unwritten_script() {
-            Some((strategy, script)) => Err(Invalid(format!(
+        if let Some((strategy, script)) = scenario.unwritten_script() {
+            let message = format!(
                 "{file}: the script `{script}` of strategy `{strategy}` is not written for a real Redis, so it cannot run on {url}"
-            ))
-            .into()),
-            None => Ok(()),
+            );
+            return Err(Invalid(message).into());
         }
+        #[cfg(feature = "redis")]
+        Redis::open(url, scenario.store.timeout).map(drop)?;
+        Ok(())
+    }
+
+    /// The Redis that somebody asks for. clap's error would show its password.
+    fn store(&self) -> Option<StoreUrl> {
+        let url = self.store.as_deref()?.parse();
+        Some(url.unwrap_or_else(|error| super::usage(&format!("--store: {error}"))))
     }
 
     /// The seed that somebody asks for. clap reads variables too, but its errors do not name them.

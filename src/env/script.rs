@@ -9,9 +9,7 @@ use crate::event::Event;
 use crate::sim::Sim;
 use crate::store::command::{Command, CommandError, Reply};
 use crate::store::keyspace::Keyspace;
-#[cfg(feature = "redis")]
-use crate::store::redis::{Answer, Request};
-use crate::store::script::{Eval, Names};
+use crate::store::script::{Answer, Eval, Names, Request};
 use crate::store::{Holds, Key, Operation};
 use crate::world::{Belief, GiveUp, Message, ProcessIndex};
 
@@ -98,12 +96,10 @@ impl<S: StoreScript> Operation for Running<'_, S> {
         script.run(&mut Script { now, keyspace, sim, process })
     }
 
-    #[cfg(feature = "redis")]
     fn request(&self, names: Names<'_>) -> Result<Request, &'static str> {
         self.script.eval(names).map(Request::Eval).ok_or_else(|| self.script.name())
     }
 
-    #[cfg(feature = "redis")]
     fn reply(self, mut answer: Answer, expires: &mut Vec<(String, Duration)>) -> Option<S::Reply> {
         let Self { script, sim, process } = self;
         script.read(answer.pop()?, &mut After { moves: Moves { sim, process }, expires })

@@ -117,6 +117,7 @@ pub fn simulate(
             processes,
             key(seed, "store/round-trip"),
         ),
+        store_line: None,
         sample: steps.sample(),
         observers,
     };

@@ -5,14 +5,23 @@ use std::rc::Rc;
 
 use fake_telegram::api::TokenIndex;
 use fake_telegram::time::{Duration, Time};
+use futures::future::LocalBoxFuture;
 
 use super::Sim;
 use crate::event::Event;
 use crate::executor::{Bell, Sleep};
 use crate::rng::draw;
 use crate::rng::latency::Latency;
+use crate::store::script::{Answer, Request};
 use crate::store::{Operation, StoreError, Unavailable};
 use crate::world::ProcessIndex;
+
+/// Carries calls to a real store in real time.
+pub trait StoreLine {
+    /// A call leaves, now; the answer to it, or what its caller learns instead. It wakes its task from wherever it
+    /// likes.
+    fn call(&self, request: Request) -> LocalBoxFuture<'static, Result<Answer, StoreError>>;
+}
 
 /// The way to the store.
 ///
@@ -72,6 +81,40 @@ impl Sim {
         };
         let back = if matches!(result, Err(StoreError::TimedOut)) { way.timeout } else { round_trip };
         (result, self.handle.wait_for("the answer of the store", back))
+    }
+
+    /// Who carries calls to the store, if it is a real one in real time.
+    #[inline]
+    pub fn store_line(&self) -> Option<&dyn StoreLine> {
+        self.store_line.as_deref()
+    }
+
+    /// Makes a call to a real store in real time, by `line`. What happens to the store by plan happens here.
+    ///
+    /// # Errors
+    /// As anywhere; and [`StoreError::Unexpected`] for what is not written for a real store.
+    pub async fn carry_to_store<O: Operation>(
+        &self,
+        line: &dyn StoreLine,
+        process: ProcessIndex,
+        operation: O,
+    ) -> Result<O::Reply, StoreError> {
+        const WAITING: &str = "the answer of the store";
+        let now = self.handle.now();
+        self.advance_store(now);
+        let request = match self.store.request(now, &operation) {
+            Ok(request) => request.map_err(|_| StoreError::Unexpected)?,
+            Err(Unavailable::Refused) => {
+                self.handle.wait_for(WAITING, self.way.next(process)).await;
+                return Err(StoreError::Refused);
+            }
+            Err(Unavailable::Hangs) => {
+                self.handle.wait_for(WAITING, self.way.timeout).await;
+                return Err(StoreError::TimedOut);
+            }
+        };
+        let answer = line.call(request).await?;
+        operation.reply(answer, &mut Vec::new()).ok_or(StoreError::Unexpected)
     }
 
     /// `process` has something to tell the others of its token; they hear of it when it has been there and back.

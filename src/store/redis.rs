@@ -16,21 +16,7 @@ pub use live::RedisStore;
 use ::redis::{ErrorKind, RedisError};
 
 use super::StoreError;
-use super::command::{Command, CommandError, Reply};
-use super::script::Eval;
 use super::url::StoreUrl;
-
-/// A call to the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
-    /// Commands in one round trip, in order.
-    Commands(Vec<Command>),
-    /// A script.
-    Eval(Eval),
-}
-
-/// What was answered: by command, or of a script one.
-pub type Answer = Vec<Result<Reply, CommandError>>;
 
 /// A real Redis that cannot be used, or said what nobody expects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,14 +40,17 @@ impl Broken {
             ErrorKind::Io => StoreError::TimedOut,
             _ => StoreError::Unexpected,
         };
-        let way_out = match kind {
+        let what = match kind {
             StoreError::Refused => {
-                "; start a Redis there, or leave the store simulated (`scripts/with-redis` starts one for a command)"
+                let way_out = "start a Redis there, or leave the store simulated";
+                format!("{error}; {way_out} (`scripts/with-redis` starts one for a command)")
             }
-            StoreError::TimedOut => "; is it the right address, and a Redis that answers?",
-            StoreError::Unexpected | StoreError::Command(_) => "",
+            StoreError::TimedOut if error.is_timeout() => {
+                "no answer; is it the right address, and a Redis that answers?".to_owned()
+            }
+            StoreError::TimedOut | StoreError::Unexpected | StoreError::Command(_) => error.to_string(),
         };
-        Self { url: url.clone(), what: format!("{error}{way_out}"), kind }
+        Self { url: url.clone(), what, kind }
     }
 
     /// As a strategy hears of it.

@@ -1,7 +1,20 @@
-//! What a script is to a real Redis: Lua, the keys that it works on, and its arguments.
+//! What a real Redis is asked. A script is Lua to it, the keys that this works on, and its arguments.
 
+use super::command::{Command, CommandError, Reply};
 use super::keyspace::Keyspace;
 use super::object::Key;
+
+/// A call to a real Redis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Commands in one round trip, in order.
+    Commands(Vec<Command>),
+    /// A script.
+    Eval(Eval),
+}
+
+/// What was answered: by command, or of a script one.
+pub type Answer = Vec<Result<Reply, CommandError>>;
 
 /// A call of a script. Whoever makes it says before all arguments what time it is: `ARGV[1]` is `virtual` or `real`, and
 /// `ARGV[2]` the instant, or that of the server's clock at which the run began, both in microseconds.

@@ -16,8 +16,8 @@ use floodlab::scenario::Scenario;
 use floodlab::store::StoreError;
 use floodlab::store::command::{Command, End, Reply};
 use floodlab::store::keyspace::Keyspace;
-use floodlab::store::redis::{Redis, Request};
-use floodlab::store::script::{Eval, Name};
+use floodlab::store::redis::Redis;
+use floodlab::store::script::{Eval, Name, Request};
 use floodlab::store::url::StoreUrl;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -519,14 +519,14 @@ fn a_server_that_cannot_be_used_says_why_and_what_to_do() {
     };
     let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
     let nobody: StoreUrl = format!("redis://{nobody}").parse().expect("an address");
-    insta::assert_snapshot!(error(&nobody), @"");
-    insta::assert_snapshot!(error(&server_of_version("6.2.14")), @"");
+    insta::assert_snapshot!(error(&nobody), @"the store at URL: Connection refused (os error 111); start a Redis there, or leave the store simulated (`scripts/with-redis` starts one for a command)");
+    insta::assert_snapshot!(error(&server_of_version("6.2.14")), @"the store at URL: its version is 6.2.14, and scripts need Redis 7 or newer; use another server");
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let silent_url =
         format!("redis://{}", silent.local_addr().expect("an address")).parse().expect("an address");
-    insta::assert_snapshot!(error(&silent_url), @"");
+    insta::assert_snapshot!(error(&silent_url), @"the store at URL: no answer; is it the right address, and a Redis that answers?");
     let database: StoreUrl = format!("{}/99999", url().secret()).parse().expect("an address");
-    insta::assert_snapshot!(error(&database), @"");
+    insta::assert_snapshot!(error(&database), @"the store at URL: Redis server refused to switch database - Server(ResponseError): DB index is out of range");
 }
 
 /// Nothing is run, and the exit code is that of an unexpected error; a text that is no address is a wrong command line.
@@ -550,8 +550,8 @@ fn the_command_line_says_so_before_the_run() {
     let real = url();
     assert_eq!(run(small, &["--store", real.secret()]), (0, String::new()));
     assert_eq!(run(&on(real.secret()), &[]), (0, String::new()));
-    insta::assert_snapshot!(format!("{:?}", run(small, &["--store", "redis://127.0.0.1:1"])), @"");
-    insta::assert_snapshot!(format!("{:?}", run(small, &["--store", "rediss://me:secret@127.0.0.1"])), @"");
-    insta::assert_snapshot!(format!("{:?}", run(small, &["--store", "redis://me:secret@192.0.2.1:6379"])), @"");
-    insta::assert_snapshot!(format!("{:?}", run(&on("http://127.0.0.1:6379"), &[])), @"");
+    insta::assert_snapshot!(format!("{:?}", run(small, &["--store", "redis://127.0.0.1:1"])), @r#"(1, "error: the store at redis://127.0.0.1:1: Connection refused (os error 111); start a Redis there, or leave the store simulated (`scripts/with-redis` starts one for a command)\n")"#);
+    insta::assert_snapshot!(format!("{:?}", run(small, &["--store", "rediss://me:secret@127.0.0.1"])), @r#"(2, "error: --store: this is no address of a Redis; write it as in `redis://127.0.0.1:6379`\n\nUsage: floodlab [OPTIONS] [COMMAND]\n\nFor more information, try '--help'.\n")"#);
+    insta::assert_snapshot!(format!("{:?}", run(small, &["--store", "redis://me:secret@192.0.2.1:6379"])), @r#"(104, "error: small.toml: the store redis://me@192.0.2.1:6379 is not on this machine; a run puts load on it, so say --i-own-this-target if it is yours\n")"#);
+    insta::assert_snapshot!(format!("{:?}", run(&on("http://127.0.0.1:6379"), &[])), @r#"(104, "error: small.toml:1: `store`: this is no address of a Redis; write it as in `redis://127.0.0.1:6379`\n  |\n1 | store = 'http://127.0.0.1:6379'\n  |         ^^^^^^^^^^^^^^^^^^^^^^^\n")"#);
 }

@@ -8,10 +8,10 @@ use redis::{Client, Cmd, Connection, ConnectionLike, RedisError, RedisResult, Va
 
 use super::live::RedisStore;
 use super::wire::{self, Clock, Scripts};
-use super::{Broken, Request, check_version, prefix};
+use super::{Broken, check_version, prefix};
 use crate::store::Operation;
 use crate::store::command::{Command, CommandError, Reply};
-use crate::store::script::{Eval, Name, Names};
+use crate::store::script::{Eval, Name, Names, Request};
 use crate::store::url::StoreUrl;
 
 type Result<T, E = Broken> = std::result::Result<T, E>;

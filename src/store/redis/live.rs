@@ -10,10 +10,9 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, RedisError, Value};
 
 use super::wire::{self, Clock, Scripts};
-use super::{Answer, Request};
 use crate::store::StoreError;
 use crate::store::command::{Command, CommandError, Reply};
-use crate::store::script::Eval;
+use crate::store::script::{Answer, Eval, Request};
 use crate::store::url::StoreUrl;
 
 /// A real Redis in real time ([`Redis::in_real_time`](super::Redis::in_real_time)). Cheap to clone; all clones have one connection, which is made again when it breaks.
