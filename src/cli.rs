@@ -50,10 +50,10 @@ enum Color {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run scenarios and report who was late and what the budget was spent on.
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     /// Drive a scenario in real time, over HTTP, against a Bot API server.
     #[cfg(feature = "live")]
-    Drive(drive::Arguments),
+    Drive(Box<drive::Arguments>),
     /// Serve the fake Telegram to real bots, and judge them.
     #[cfg(feature = "live")]
     Serve(Box<fake_telegram::http::cli::Serve>),

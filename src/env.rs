@@ -22,15 +22,16 @@ use crate::executor::TurnGuard;
 use crate::rng;
 use crate::sim::{Call, Due, Next, Sim};
 use crate::store::command::{Command, CommandError, Reply as StoreReply};
-use crate::store::keyspace::Keyspace;
 use crate::store::{Holds, Key};
 use crate::world::{Belief, GiveUp, Message, ProcessIndex};
+
+use self::script::{Closure, Running};
 
 pub use self::dice::Dice;
 pub use self::process::Process;
 pub use self::reply::Reply;
-pub use self::script::{Moves, Script};
-pub use crate::sim::StoreError;
+pub use self::script::{After, Moves, Script, StoreScript};
+pub use crate::store::StoreError;
 
 /// The worlds that a strategy can run in.
 #[derive(Clone)]
@@ -203,35 +204,54 @@ impl Env {
         sim.store().holder(name, initial)
     }
 
-    /// Runs the script called `name` in the store, at once and alone. It gets the store's own instant.
+    /// Runs a script in the store, at once and alone. It gets the store's own instant.
     ///
     /// # Errors
     /// If the store cannot be reached (it has not run then), or does not answer in time: it may have run, as over any
     /// network, so whoever runs it again has to be prepared for that.
+    pub async fn run<S: StoreScript>(&self, script: S) -> Result<S::Reply, StoreError> {
+        let name = script.name();
+        let World::Sim(sim) = &self.world;
+        let process = self.process.index;
+        let result = match sim.store_line() {
+            None => {
+                let (result, back) = sim.call_store(process, Running { script, sim, process });
+                back.await;
+                result
+            }
+            Some(line) => Box::pin(sim.carry_to_store(line, process, Running { script, sim, process })).await,
+        };
+        self.came_back(name).await;
+        result
+    }
+
+    /// Runs the script called `name`, which is not written for a real Redis; otherwise as [`run`](Env::run).
+    ///
+    /// # Errors
+    /// As `run`.
     pub async fn script<R>(
         &self,
         name: &'static str,
         script: impl FnOnce(&mut Script<'_>) -> R,
     ) -> Result<R, StoreError> {
-        let World::Sim(sim) = &self.world;
-        let process = self.process.index;
-        let run = |now, keyspace: &mut Keyspace| script(&mut Script { now, keyspace, sim, process });
-        let (result, back) = sim.call_store(process, run);
-        back.await;
-        self.came_back(name).await;
-        result
+        self.run(Closure { name, run: script }).await
     }
 
     /// Executes a command in the store.
     ///
     /// # Errors
-    /// As [`script`](Env::script), and if the command does not fit what is under its key.
+    /// As [`run`](Env::run), and if the command does not fit what is under its key.
     pub async fn call(&self, command: Command) -> Result<StoreReply, StoreError> {
         let name = command.name();
         let World::Sim(sim) = &self.world;
-        let run = |now, keyspace: &mut Keyspace| keyspace.execute(now, &command);
-        let (result, back) = sim.call_store(self.process.index, run);
-        back.await;
+        let result = match sim.store_line() {
+            None => {
+                let (result, back) = sim.call_store(self.process.index, &command);
+                back.await;
+                result
+            }
+            Some(line) => Box::pin(sim.carry_to_store(line, self.process.index, &command)).await,
+        };
         self.came_back(name).await;
         result?.map_err(StoreError::Command)
     }
@@ -240,17 +260,20 @@ impl Env {
     /// not on the simulated one. The call is called `pipeline`.
     ///
     /// # Errors
-    /// As [`script`](Env::script).
+    /// As [`run`](Env::run).
     pub async fn pipeline(
         &self,
         commands: Vec<Command>,
     ) -> Result<Vec<Result<StoreReply, CommandError>>, StoreError> {
         let World::Sim(sim) = &self.world;
-        let execute = |now, keyspace: &mut Keyspace| {
-            commands.iter().map(|command| keyspace.execute(now, command)).collect()
+        let result = match sim.store_line() {
+            None => {
+                let (result, back) = sim.call_store(self.process.index, commands.as_slice());
+                back.await;
+                result
+            }
+            Some(line) => Box::pin(sim.carry_to_store(line, self.process.index, commands.as_slice())).await,
         };
-        let (result, back) = sim.call_store(self.process.index, execute);
-        back.await;
         self.came_back("pipeline").await;
         result
     }

@@ -9,6 +9,7 @@ pub mod level_bucket;
 pub mod window_counter;
 pub mod budget;
 pub mod offer;
+pub mod text;
 mod leases;
 pub mod lanes;
 pub mod fifo;

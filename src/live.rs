@@ -13,6 +13,7 @@ mod client;
 mod target;
 mod known;
 mod line;
+mod stored;
 
 use std::io;
 
@@ -27,6 +28,7 @@ use crate::sim::Sim;
 
 pub use known::Known;
 pub use line::Line;
+pub use stored::StoreLink;
 pub use target::{Target, TargetError};
 
 /// Real time for one run after the other, on this thread.

@@ -104,6 +104,14 @@ pub enum RunError {
         /// The hash of the second.
         second: String,
     },
+    /// The real Redis of the scenario cannot be used, or does not go on.
+    #[error("design `{design}`: {what}")]
+    Store {
+        /// Which.
+        design: String,
+        /// What is wrong.
+        what: String,
+    },
     /// Our own bug, or a panic in a strategy.
     #[error("design `{design}`: {what}; this is a defect of floodlab, please report it with the scenario")]
     Invariant {

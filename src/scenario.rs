@@ -26,6 +26,7 @@ pub use self::settings::{Store, Wire};
 use crate::gate::Rule;
 use crate::registry::Registry;
 use crate::rng;
+use crate::store::command::Command;
 use crate::strategy::Configured;
 use crate::workload::Source;
 use crate::workload::merge::Merge;
@@ -143,6 +144,17 @@ impl Scenario {
     /// The first thing that is wrong with it; every error is the author's to mend.
     pub fn load(file: &Path, registry: &Registry) -> Result<Self, ScenarioError> {
         read::read(&document::Document::open(file)?, registry)
+    }
+
+    /// A strategy and a script of it that is not written for a real Redis, if there is one.
+    pub fn unwritten_script(&self) -> Option<(&'static str, &'static str)> {
+        let groups = self.designs.iter().flat_map(|design| &design.groups);
+        groups.map(|group| &group.strategy).find_map(|strategy| {
+            let written = strategy.scripts();
+            let anywhere = |call: &&str| ["send", "pipeline"].contains(call) || Command::NAMES.contains(call);
+            let unwritten = |call: &&str| !anywhere(call) && !written.contains(call);
+            Some((strategy.kind(), strategy.calls().into_iter().find(unwritten)?))
+        })
     }
 
     /// When a run ends: the end of the workloads plus the drain.

@@ -25,13 +25,12 @@ use crate::executor::{Bell, Handle, Source};
 use crate::metrics::Penalties;
 use crate::observers::Observers;
 use crate::store::Store;
-use crate::store::keyspace::Keyspace;
 use crate::world::{Change, ClassIndex, KillPoint, Message, ProcessIndex};
 
 pub use carrier::{Carrier, News, Outgoing};
 pub use lives::Plan;
 pub use outbox::{Due, Next};
-pub use store::{StoreError, Way};
+pub use store::{StoreLine, Way};
 pub use wire::{Call, Server};
 
 use lives::Lives;
@@ -72,6 +71,8 @@ pub struct Setup {
     pub store: Store,
     /// The way to it.
     pub way: Way,
+    /// Who carries calls to it instead, if it is a real one in real time.
+    pub store_line: Option<Box<dyn StoreLine>>,
     /// The distance of the samples.
     pub sample: Duration,
     /// Who watches.
@@ -117,6 +118,7 @@ pub struct Sim {
     me: Weak<Self>,
     store: Store,
     way: Way,
+    store_line: Option<Box<dyn StoreLine>>,
     /// By process.
     bells: RefCell<Vec<Option<Listener>>>,
     sample: Duration,
@@ -154,6 +156,7 @@ impl Sim {
             me: me.clone(),
             store: setup.store,
             way: setup.way,
+            store_line: setup.store_line,
             bells: RefCell::new(vec![None; setup.processes]),
             sample: setup.sample,
             sample_at: Cell::new(Time::ZERO),
@@ -198,7 +201,7 @@ impl Sim {
         let wire = self.wire.borrow();
         self.observers.borrow_mut().ledger.close(&wire.undecided());
         let observers = self.observers.borrow();
-        let mut held = self.store.look(Keyspace::held);
+        let mut held = self.store.held();
         held.sort_unstable();
         match observers.ledger.in_store().find(|message| held.binary_search(message).is_err()) {
             Some(missing) => Err(missing),

@@ -4,23 +4,39 @@
 //! keys ([`Keyspace::execute`]) and, on the hot path, work on values of its own types ([`Keyspace::object`]). A
 //! [`Plan`] says what happens to the store in a run.
 //!
-//! Pure: whoever calls says at which instant of the store's. Getting there and back, which takes a round trip of virtual
+//! Whoever calls says at which instant of the store's. Getting there and back, which takes a round trip of virtual
 //! time, and who is told what when the store is away are the caller's business ([`crate::Env::script`]).
+//!
+//! The data may as well be on a real Redis ([`Store::on_redis`]). What is done to a store is an [`Operation`], which knows
+//! both; the plan and the instants are the same.
 
 pub mod command;
-pub mod keyspace;
 mod object;
+pub mod keyspace;
 pub mod plan;
+pub mod script;
+mod operation;
+pub mod url;
+#[cfg(feature = "redis")]
+pub mod redis;
 
 use std::cell::RefCell;
 
+#[cfg(feature = "redis")]
+use fake_telegram::time::Duration;
 use fake_telegram::time::Time;
 
-use self::command::Command;
+use self::command::{Command, CommandError};
 use self::keyspace::Keyspace;
 use self::plan::{Event, Outage, Plan};
+#[cfg(feature = "redis")]
+use self::redis::{Broken, Redis, RedisStore};
+#[cfg(feature = "redis")]
+use self::script::Name;
+use self::script::{Names, Request};
 
 pub use self::object::{Holds, Key};
+pub use self::operation::Operation;
 
 /// The store of one run.
 #[derive(Debug)]
@@ -31,6 +47,9 @@ pub struct Store {
 #[derive(Debug)]
 struct State {
     keyspace: Keyspace,
+    /// Where the data are if not there; the keyspace knows the objects' names then and is empty.
+    #[cfg(feature = "redis")]
+    redis: Option<Box<Redis>>,
     /// What is still to happen, in order of time.
     events: std::vec::IntoIter<Event>,
     /// When the first of it happens.
@@ -51,6 +70,23 @@ pub enum Unavailable {
     Hangs,
 }
 
+/// Why a call to the store came to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Nobody listens.
+    #[error("the store refuses connections")]
+    Refused,
+    /// No answer within the time-out.
+    #[error("the store does not answer")]
+    TimedOut,
+    /// The command does not fit what is under its key.
+    #[error(transparent)]
+    Command(CommandError),
+    /// A real Redis says what nobody expects: it is no store for us.
+    #[error("the store answers with something that makes no sense")]
+    Unexpected,
+}
+
 impl Default for Store {
     /// Nothing ever happens to it.
     fn default() -> Self {
@@ -63,8 +99,34 @@ impl Store {
     pub fn new(plan: Plan) -> Self {
         let events = plan.into_events().into_iter();
         let next_event_at = starts_at(events.as_slice().first());
-        let (keyspace, outage, now) = (Keyspace::default(), None, Time::ZERO);
-        Self { state: RefCell::new(State { keyspace, events, next_event_at, outage, now }) }
+        let state = State {
+            keyspace: Keyspace::default(),
+            #[cfg(feature = "redis")]
+            redis: None,
+            events,
+            next_event_at,
+            outage: None,
+            now: Time::ZERO,
+        };
+        Self { state: RefCell::new(state) }
+    }
+
+    /// A store whose data are on a real Redis, to which `plan` will happen.
+    #[cfg(feature = "redis")]
+    pub fn on_redis(plan: Plan, redis: Redis) -> Self {
+        let store = Self::new(plan);
+        store.state.borrow_mut().redis = Some(Box::new(redis));
+        store
+    }
+
+    /// Goes on in real time, from now on, if its data are on a real Redis: what makes the calls, of which every answer takes
+    /// `timeout` at most. What is no call is still made here.
+    ///
+    /// # Errors
+    /// If it cannot be reached.
+    #[cfg(feature = "redis")]
+    pub fn in_real_time(&self, timeout: Duration) -> Result<Option<RedisStore>, Broken> {
+        self.state.borrow_mut().redis.as_mut().map(|redis| redis.in_real_time(timeout)).transpose()
     }
 
     /// The object called `name`; it begins as `initial()`, now and after each flush. Whoever asks for a name first says
@@ -105,13 +167,45 @@ impl Store {
     #[inline]
     pub fn call<R>(&self, at: Time, run: impl FnOnce(Time, &mut Keyspace) -> R) -> Result<R, Unavailable> {
         let state = &mut *self.state.borrow_mut();
-        assert!(state.now <= at, "calls reach the store in order of time");
-        assert!(at < state.next_event_at, "the plan is advanced before a call");
-        state.now = at;
-        match state.outage {
-            Some(Outage { until, how }) if at < until => Err(how),
-            _ => Ok(run(at, &mut state.keyspace)),
+        state.admit(at)?;
+        Ok(run(at, &mut state.keyspace))
+    }
+
+    /// Does something to the data, wherever they are; otherwise a [call](Self::call).
+    ///
+    /// # Errors
+    /// As `call`. A real Redis that fails refuses from then on; [`failure`](Self::failure) has the reason.
+    ///
+    /// # Panics
+    /// As `call`.
+    #[inline]
+    pub fn execute<O: Operation>(&self, at: Time, operation: O) -> Result<O::Reply, Unavailable> {
+        let state = &mut *self.state.borrow_mut();
+        state.admit(at)?;
+        #[cfg(feature = "redis")]
+        if let Some(redis) = &mut state.redis {
+            let done = redis.attempt(|redis| redis.perform(at, operation, Names::new(&state.keyspace)));
+            return done.ok_or(Unavailable::Refused);
         }
+        Ok(operation.simulated(at, &mut state.keyspace))
+    }
+
+    /// How a real Redis is asked for it, at the store's instant `at`, by whoever carries calls there; otherwise a
+    /// [call](Self::call). The inner error is that of [`Operation::request`].
+    ///
+    /// # Errors
+    /// As `call`.
+    ///
+    /// # Panics
+    /// As `call`.
+    pub fn request(
+        &self,
+        at: Time,
+        operation: &impl Operation,
+    ) -> Result<Result<Request, &'static str>, Unavailable> {
+        let state = &mut *self.state.borrow_mut();
+        state.admit(at)?;
+        Ok(operation.request(Names::new(&state.keyspace)))
     }
 
     /// Runs a script on one object: a [call](Self::call) to a store that is never away.
@@ -124,13 +218,55 @@ impl Store {
         result.expect("a store without a plan is never away")
     }
 
-    /// Shows what is in the store, to whoever keeps the books; this is no call.
-    pub fn look<R>(&self, look: impl FnOnce(&Keyspace) -> R) -> R {
-        look(&self.state.borrow().keyspace)
+    /// The numbers of all messages in objects that hold some, for whoever keeps the books; this is no call.
+    pub fn held(&self) -> Vec<u32> {
+        let state = &mut *self.state.borrow_mut();
+        #[cfg(feature = "redis")]
+        if let Some(redis) = &mut state.redis {
+            let holders = state.keyspace.holders().map(|name| Name::Object(format!("{name}:messages")));
+            return redis.attempt(|redis| redis.held(holders)).unwrap_or_default();
+        }
+        state.keyspace.held()
+    }
+
+    /// How many ordinary keys there are at `now`, and how many of them have no TTL; this is no call either.
+    pub fn keys(&self, now: Time) -> (usize, usize) {
+        let state = &mut *self.state.borrow_mut();
+        #[cfg(feature = "redis")]
+        if let Some(redis) = &mut state.redis {
+            return redis.attempt(|redis| redis.keys(now)).unwrap_or_default();
+        }
+        (state.keyspace.live_keys(now), state.keyspace.keys_without_ttl(now))
+    }
+
+    /// Why a real Redis did not go on, if it did not: what it says counts for nothing from then on.
+    #[cfg(feature = "redis")]
+    pub fn failure(&self) -> Option<String> {
+        self.state.borrow().redis.as_ref().and_then(|redis| redis.failure())
     }
 }
 
 impl State {
+    /// A call arrives at `at`.
+    #[inline]
+    fn admit(&mut self, at: Time) -> Result<(), Unavailable> {
+        assert!(self.now <= at, "calls reach the store in order of time");
+        assert!(at < self.next_event_at, "the plan is advanced before a call");
+        self.now = at;
+        match self.outage {
+            Some(Outage { until, how }) if at < until => Err(how),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does the same to the real Redis as to the simulated store, if there is one.
+    #[cfg(feature = "redis")]
+    fn tell_redis<R>(&mut self, run: impl FnOnce(&mut Redis) -> Result<R, Broken>) {
+        if let Some(redis) = &mut self.redis {
+            redis.attempt(run);
+        }
+    }
+
     fn advance(&mut self, at: Time) -> bool {
         let mut lost = false;
         while self.next_event_at <= at
@@ -147,13 +283,18 @@ impl State {
         self.now = event.starts_at();
         if event.loses_data() {
             self.keyspace.flush();
+            #[cfg(feature = "redis")]
+            self.tell_redis(Redis::flush);
         }
         if let Some(outage) = event.outage() {
             self.outage = Some(outage);
         }
         if let Some(key) = event.key.clone() {
-            let deleted = self.keyspace.execute(self.now, &Command::Del { key });
+            let delete = Command::Del { key };
+            let deleted = self.keyspace.execute(self.now, &delete);
             deleted.expect("any key can be deleted");
+            #[cfg(feature = "redis")]
+            self.tell_redis(|redis| redis.execute(event.starts_at(), &delete));
         }
     }
 }

@@ -82,6 +82,14 @@ pub trait Strategy: Clone + Serialize + DeserializeOwned + JsonSchema + Send + S
         Vec::new()
     }
 
+    /// The names of those of its scripts that are written for a real Redis too ([`StoreScript::eval`]). Who makes another
+    /// call to the store, commands of Redis apart, cannot run there.
+    ///
+    /// [`StoreScript::eval`]: crate::env::StoreScript::eval
+    fn scripts(&self) -> CallNames {
+        Vec::new()
+    }
+
     /// One worker of one process; the runner starts `processes x workers` of these. It ends when there is nothing
     /// left to send.
     fn run(self, env: Env) -> impl Future<Output = ()> + 'static;
@@ -158,6 +166,8 @@ pub trait Configured: Send + Sync + std::fmt::Debug {
     fn calls(&self) -> CallNames;
     /// [`Strategy::shares`].
     fn shares(&self) -> Shares;
+    /// [`Strategy::scripts`].
+    fn scripts(&self) -> CallNames;
     /// Starts one worker.
     fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>>;
 }
@@ -193,6 +203,10 @@ impl<S: Strategy> Configured for Holder<S> {
 
     fn shares(&self) -> Shares {
         self.0.shares()
+    }
+
+    fn scripts(&self) -> CallNames {
+        self.0.scripts()
     }
 
     fn start(&self, env: Env) -> Pin<Box<dyn Future<Output = ()>>> {

@@ -24,9 +24,6 @@ pub(super) struct Arguments {
     /// A bot's token, as in 123:abc; once for each token of the scenario, in their order.
     #[arg(long = "token", value_name = "TOKEN", requires = "url")]
     tokens: Vec<String>,
-    /// Call a server that is not on this machine: it is yours to flood.
-    #[arg(long, requires = "url")]
-    i_own_this_target: bool,
     #[command(flatten)]
     choice: Choice,
 }
@@ -79,7 +76,7 @@ fn target(url: &str, arguments: &Arguments) -> Target {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
         super::usage(&format!("--url: {error}{cause}"))
     });
-    if !target.is_loopback() && !arguments.i_own_this_target {
+    if !target.is_loopback() && !arguments.choice.i_own_this_target {
         super::usage(&format!(
             "--url: {} is not on this machine; if it is yours to flood, say --i-own-this-target",
             target.url()

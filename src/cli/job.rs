@@ -15,6 +15,9 @@ use crate::registry::Registry;
 use crate::report;
 use crate::run::Failed;
 use crate::scenario::Scenario;
+#[cfg(feature = "redis")]
+use crate::store::redis::Redis;
+use crate::store::url::StoreUrl;
 
 /// What of a scenario is to be run, and where the results go.
 #[derive(Debug, clap::Args)]
@@ -36,6 +39,12 @@ pub(super) struct Choice {
     format: Format,
     #[command(flatten)]
     pub(super) exports: Exports,
+    /// Put what processes share on this Redis, instead of the scenario's store; redis://[user[:password]@]host[:port].
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// Call a server, or use a Redis, that is not on this machine: it is yours to flood.
+    #[arg(long)]
+    pub(super) i_own_this_target: bool,
     /// A failed gate does not change the exit code.
     #[arg(long)]
     no_fail: bool,
@@ -82,7 +91,11 @@ impl Job {
         several: bool,
         registry: &Registry,
     ) -> anyhow::Result<Self> {
-        let scenario = Scenario::load(file, registry)?;
+        let mut scenario = Scenario::load(file, registry)?;
+        if let Some(url) = choice.store() {
+            scenario.store.url = Some(url);
+        }
+        choice.check_store(&scenario)?;
         let known = || scenario.designs.iter().map(|design| design.name.as_str());
         if let Some(name) = choice.design.iter().find(|name| known().all(|known| known != *name)) {
             let hint = hint(name, known());
@@ -194,6 +207,33 @@ impl Choice {
         if self.exports.to_stdout() + printed > 1 {
             super::usage("only one document can go to standard output; export the others to files");
         }
+    }
+
+    /// Whether the scenario can be run on its Redis, and its owner wants that.
+    fn check_store(&self, scenario: &Scenario) -> anyhow::Result<()> {
+        let Some(url) = &scenario.store.url else { return Ok(()) };
+        let file = scenario.file.display();
+        if !url.is_loopback() && !self.i_own_this_target {
+            let message = format!(
+                "{file}: the store {url} is not on this machine; a run puts load on it, so say --i-own-this-target if it is yours"
+            );
+            return Err(Invalid(message).into());
+        }
+        if let Some((strategy, script)) = scenario.unwritten_script() {
+            let message = format!(
+                "{file}: the script `{script}` of strategy `{strategy}` is not written for a real Redis, so it cannot run on {url}"
+            );
+            return Err(Invalid(message).into());
+        }
+        #[cfg(feature = "redis")]
+        Redis::open(url, scenario.store.timeout).map(drop)?;
+        Ok(())
+    }
+
+    /// The Redis that somebody asks for. clap's error would show its password.
+    fn store(&self) -> Option<StoreUrl> {
+        let url = self.store.as_deref()?.parse();
+        Some(url.unwrap_or_else(|error| super::usage(&format!("--store: {error}"))))
     }
 
     /// The seed that somebody asks for. clap reads variables too, but its errors do not name them.

@@ -1,18 +1,112 @@
-//! What a script in the store can do.
+//! Scripts: what they are, and what they can do in the store.
 
 use std::cell::RefMut;
 use std::fmt;
 
-use fake_telegram::time::Time;
+use fake_telegram::time::{Duration, Time};
 
 use crate::event::Event;
 use crate::sim::Sim;
 use crate::store::command::{Command, CommandError, Reply};
 use crate::store::keyspace::Keyspace;
-use crate::store::{Holds, Key};
+use crate::store::script::{Answer, Eval, Names, Request};
+use crate::store::{Holds, Key, Operation};
 use crate::world::{Belief, GiveUp, Message, ProcessIndex};
 
-/// A script in the store, while it runs: nothing else does.
+/// A script: what it is on the simulated store, and what it is on a real Redis.
+///
+/// The two halves do the same. The first is Rust over values of its own types; the second is Lua over Redis' structures, and
+/// whoever has none cannot run on a real Redis ([`Strategy::scripts`](crate::Strategy::scripts) tells who has).
+pub trait StoreScript {
+    /// What it answers.
+    type Reply;
+
+    /// Its name: what a scenario can let a process die after.
+    fn name(&self) -> &'static str;
+
+    /// What it does to the simulated store.
+    fn run(self, store: &mut Script<'_>) -> Self::Reply;
+
+    /// How it is called on a real Redis.
+    fn eval(&self, _names: Names<'_>) -> Option<Eval> {
+        None
+    }
+
+    /// What a real Redis has answered; what the script does to messages is told now. `None` if it makes no sense.
+    fn read(self, _reply: Result<Reply, CommandError>, _after: &mut After<'_>) -> Option<Self::Reply>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// A closure as a script that has no half for a real Redis.
+pub(super) struct Closure<F> {
+    pub(super) name: &'static str,
+    pub(super) run: F,
+}
+
+impl<R, F: FnOnce(&mut Script<'_>) -> R> StoreScript for Closure<F> {
+    type Reply = R;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    #[inline]
+    fn run(self, store: &mut Script<'_>) -> R {
+        (self.run)(store)
+    }
+}
+
+/// What is left to do when a script has run on a real Redis.
+#[derive(Debug)]
+pub struct After<'a> {
+    moves: Moves<'a>,
+    /// Ordinary keys that the script has made, and how long they live. In real time it has said so itself.
+    expires: &'a mut Vec<(String, Duration)>,
+}
+
+impl<'a> After<'a> {
+    /// Tells what has become of messages.
+    pub const fn moves(&self) -> Moves<'a> {
+        self.moves
+    }
+
+    /// An ordinary key that the script has made lives for `ttl`.
+    pub fn expires(&mut self, key: String, ttl: Duration) {
+        self.expires.push((key, ttl));
+    }
+}
+
+/// A script of a process in the simulated world.
+pub(super) struct Running<'a, S> {
+    pub(super) script: S,
+    pub(super) sim: &'a Sim,
+    pub(super) process: ProcessIndex,
+}
+
+impl<S: StoreScript> Operation for Running<'_, S> {
+    type Reply = S::Reply;
+
+    #[inline]
+    fn simulated(self, now: Time, keyspace: &mut Keyspace) -> S::Reply {
+        let Self { script, sim, process } = self;
+        script.run(&mut Script { now, keyspace, sim, process })
+    }
+
+    fn request(&self, names: Names<'_>) -> Result<Request, &'static str> {
+        self.script.eval(names).map(Request::Eval).ok_or_else(|| self.script.name())
+    }
+
+    fn reply(self, mut answer: Answer, expires: &mut Vec<(String, Duration)>) -> Option<S::Reply> {
+        let Self { script, sim, process } = self;
+        script.read(answer.pop()?, &mut After { moves: Moves { sim, process }, expires })
+    }
+}
+
+/// A script in the simulated store, while it runs: nothing else does.
 pub struct Script<'a> {
     pub(super) now: Time,
     pub(super) keyspace: &'a mut Keyspace,

@@ -40,6 +40,11 @@ impl Ramp {
         Self { full: micro(rate), resume, step: micro(step).max(1) }
     }
 
+    /// The whole rate and the growth a second, both in millionths of a message a second, and the share that it resumes at.
+    pub const fn parameters(&self) -> (u64, u64, Share) {
+        (self.full, self.step, self.resume)
+    }
+
     /// A refusal at `now`: not before `until`, and then slowly. One that comes before the pause of another is over
     /// belongs to the same trouble: it may lengthen the pause and cuts nothing again.
     pub fn refuse(&self, state: &mut RampState, now: Time, until: Time) {

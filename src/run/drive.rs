@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fake_telegram::http::options::Options;
 use fake_telegram::time::Time;
 
-use super::simulate::{self, Simulation};
+use super::simulate::{self, Ends, Simulation};
 use super::{Failed, Progress, RunError, command, quoted, report};
 use crate::event::Observer;
 use crate::executor::Executor;
 use crate::gate;
-use crate::live::{Ended, Known, RealTime, Target, TargetError};
+use crate::live::{Ended, Known, RealTime, StoreLink, Target, TargetError};
 use crate::outcome::{Outcome, Report};
 use crate::scenario::Scenario;
-use crate::sim::Server;
+use crate::sim::{Server, StoreLine};
+use crate::store::redis::RedisStore;
 
 /// How to drive a scenario.
 pub struct Drive<'a> {
@@ -108,7 +109,12 @@ fn one(
     let processes = scenario.designs[design].groups.iter().map(|group| group.processes as usize).sum();
     let line = time.line(&target, known, processes, &executor).map_err(failed)?;
     let server = Server::Real(Box::new(line.clone()));
-    let sim = simulate::prepare(simulation, observers, server, &executor);
+    let store = simulate::open_store(simulation)?;
+    let broken = |what: String| RunError::Store { design: name(), what };
+    let redis = store.in_real_time(scenario.store.timeout).map_err(|error| broken(error.to_string()))?;
+    let link = |redis| Box::new(StoreLink::new(redis, line.clone())) as Box<dyn StoreLine>;
+    let store_line = redis.clone().map(link);
+    let sim = simulate::prepare(simulation, observers, Ends { server, store, store_line }, &executor);
     let horizon = scenario.horizon();
     let go_on = |now| {
         progress(Progress { design, now, horizon });
@@ -116,6 +122,9 @@ fn one(
     };
     let ended = time.run(&mut executor, &sim, &line, Time::ZERO + horizon, go_on);
     let Ended { at, live, took } = ended.map_err(|source| simulate::stalled(simulation, source))?;
+    if let Some(what) = redis.as_ref().and_then(RedisStore::unexpected) {
+        return Err(broken(what));
+    }
     let mut outcome = simulate::close(simulation, &sim, executor, at)?;
     if live.interrupted_us.is_none() {
         simulate::missed(simulation, &sim)?;

@@ -23,9 +23,11 @@ use crate::outcome::Outcome;
 use crate::rng::latency::Latency;
 use crate::rng::{key, stream};
 use crate::scenario::{Design, Scenario};
-use crate::sim::{self, Launch, Route, Server, Setup, Sim, Way};
+use crate::sim::{self, Launch, Route, Server, Setup, Sim, StoreLine, Way};
 use crate::store::Store;
 use crate::store::plan::Plan;
+#[cfg(feature = "redis")]
+use crate::store::redis::Redis;
 use crate::strategy::Configured;
 use crate::world::{Change, KillPoint, Kills, ProcessIndex};
 
@@ -77,7 +79,8 @@ pub fn simulate(
         model: Box::new(model(scenario, seed)),
         latency: Latency::new(scenario.wire.median, scenario.wire.p99),
     };
-    let sim = prepare(simulation, observers, server, &executor);
+    let store = open_store(simulation)?;
+    let sim = prepare(simulation, observers, Ends { server, store, store_line: None }, &executor);
     let horizon = Time::ZERO + scenario.horizon();
     for pause in 1..=PAUSES {
         let until = Time::from_micros(
@@ -93,11 +96,19 @@ pub fn simulate(
     Ok(Some(outcome))
 }
 
+/// What the senders of a run call.
+pub(super) struct Ends {
+    pub(super) server: Server,
+    pub(super) store: Store,
+    /// Who carries calls to the store, in real time.
+    pub(super) store_line: Option<Box<dyn StoreLine>>,
+}
+
 /// The world at its start.
 pub(super) fn prepare(
     simulation: &Simulation<'_>,
     observers: Vec<Box<dyn Observer>>,
-    server: Server,
+    Ends { server, store: data, store_line }: Ends,
     executor: &Executor,
 ) -> Rc<Sim> {
     let Simulation { scenario, seed, .. } = *simulation;
@@ -133,7 +144,8 @@ pub(super) fn prepare(
         steps: lives(design, seed, Time::ZERO + scenario.horizon()),
         kill_points: kill_points(design),
         launch: launch(design, &outboxes),
-        store: Store::new(Plan::new(store.events.clone()).expect("the scenario was checked")),
+        store: data,
+        store_line,
         way: Way::new(
             store.round_trip,
             store.round_trip_p99(),
@@ -162,7 +174,7 @@ pub(super) fn close(
     let ending = |penalties| Ending {
         horizon: end,
         penalties,
-        store_keys: sim.store().look(|keys| (keys.live_keys(end), keys.keys_without_ttl(end))),
+        store_keys: sim.store().keys(end),
         classes: scenario.classes.clone(),
     };
     let finished = sim.finish(|penalties, observers| {
@@ -170,6 +182,11 @@ pub(super) fn close(
         let outcome = metrics.outcome(&design.name, *hash, ledger, early_retries.count, &ending(penalties));
         (outcome, metrics.deliveries() + ledger.reused)
     });
+    #[cfg(feature = "redis")]
+    if let Some(what) = sim.store().failure() {
+        executor.clear();
+        return Err(RunError::Store { design: design.name.clone(), what });
+    }
     let (outcome, deliveries) = finished.map_err(|message| RunError::Invariant {
         design: design.name.clone(),
         what: format!("message {message} should be in the store, and is in no queue there"),
@@ -194,6 +211,36 @@ pub(super) fn missed(simulation: &Simulation<'_>, sim: &Sim) -> Result<(), RunEr
 pub(super) fn stalled(simulation: &Simulation<'_>, source: Stalled) -> RunError {
     RunError::Stalled { design: simulation.scenario.designs[simulation.design].name.clone(), source }
 }
+
+/// The store of a design: simulated, or on the scenario's Redis.
+///
+/// # Errors
+/// If that cannot be used.
+pub(super) fn open_store(simulation: &Simulation<'_>) -> Result<Store, RunError> {
+    let Simulation { scenario, design, .. } = *simulation;
+    let design = &scenario.designs[design];
+    let settings = &scenario.store;
+    let plan = Plan::new(settings.events.clone()).expect("the scenario was checked");
+    let Some(url) = &settings.url else { return Ok(Store::new(plan)) };
+    let wrong = |what| RunError::Store { design: design.name.clone(), what };
+    if let Some((strategy, script)) = scenario.unwritten_script() {
+        let what = format!("the script `{script}` of strategy `{strategy}` is not written for a real Redis");
+        return Err(wrong(format!("{what}, so it cannot run on {url}; leave `url` in [store] out")));
+    }
+    if scenario.horizon() > LONGEST_ON_REDIS {
+        return Err(wrong(format!("on a real Redis a run lasts at most {LONGEST_ON_REDIS}")));
+    }
+    #[cfg(feature = "redis")]
+    return match Redis::open(url, settings.timeout) {
+        Ok(redis) => Ok(Store::on_redis(plan, redis)),
+        Err(error) => Err(wrong(error.to_string())),
+    };
+    #[cfg(not(feature = "redis"))]
+    Err(wrong(format!("{url} cannot be used: this floodlab was built without its feature `redis`")))
+}
+
+/// Lua's numbers are exact up to 2^53 microseconds, 285 years.
+const LONGEST_ON_REDIS: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// The books balance, and they agree with what the server counted and what was used again.
 fn balance(outcome: &Outcome, deliveries: u64) -> Result<(), RunError> {

@@ -41,6 +41,16 @@ type Result<T, E = ScenarioError> = std::result::Result<T, E>;
 impl<'a> Reader<'a> {
     fn scenario(&self) -> Result<Scenario> {
         let mut root = self.document.parse()?;
+        if let Some(store) = root.entries.get_mut("store")
+            && let DeValue::String(url) = store.get_ref()
+        {
+            let span = store.span();
+            let entry = (
+                Spanned::new(span.clone(), "url".into()),
+                Spanned::new(span.clone(), DeValue::String(url.clone())),
+            );
+            *store = Spanned::new(span, DeValue::Table([entry].into_iter().collect()));
+        }
         let top = root.clone();
         let [server, workload, design, expect] =
             ["server", "workload", "design", "expect"].map(|key| root.take(key));

@@ -4,12 +4,13 @@ use fake_telegram::api::Method;
 use fake_telegram::chat::{Change, Lifecycle};
 use fake_telegram::time::Duration;
 use fake_telegram::units::{Count, Share};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::one_or_many::OneOrMany;
 use crate::store::plan::Event;
+use crate::store::url::StoreUrl;
 
 /// More workers than one machine runs; a guard against a slip of the keyboard.
 pub(super) const WORKERS_MAX: u32 = 1_000_000;
@@ -51,8 +52,9 @@ pub(super) struct Settings {
     /// The way to the server.
     #[serde(default)]
     pub(super) wire: Wire,
-    /// What processes share.
+    /// What processes share: a table [store], or the address of a real Redis.
     #[serde(default)]
+    #[schemars(schema_with = "store_or_url")]
     pub(super) store: Store,
 }
 
@@ -126,6 +128,9 @@ impl Default for Wire {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table [store]")]
 pub struct Store {
+    /// A real Redis, at least 7, as in `redis://127.0.0.1:6379`; simulated without it. Passwords are not shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<StoreUrl>,
     /// The median time that a call to it takes.
     pub round_trip: Duration,
     /// Its 99th percentile (lognormal). Default: the median; then it is constant.
@@ -148,6 +153,7 @@ impl Store {
 impl Default for Store {
     fn default() -> Self {
         Self {
+            url: None,
             round_trip: Duration::from_millis(1),
             round_trip_p99: None,
             timeout: Duration::from_secs(1),
@@ -249,6 +255,11 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 
 fn perhaps_some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     some(deserializer).map(Some)
+}
+
+fn store_or_url(generator: &mut SchemaGenerator) -> Schema {
+    let (table, url) = (generator.subschema_for::<Store>(), generator.subschema_for::<StoreUrl>());
+    json_schema!({ "anyOf": [table, url] })
 }
 
 fn send_message() -> Method {

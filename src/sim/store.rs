@@ -5,16 +5,23 @@ use std::rc::Rc;
 
 use fake_telegram::api::TokenIndex;
 use fake_telegram::time::{Duration, Time};
+use futures::future::LocalBoxFuture;
 
 use super::Sim;
 use crate::event::Event;
 use crate::executor::{Bell, Sleep};
 use crate::rng::draw;
 use crate::rng::latency::Latency;
-use crate::store::Unavailable;
-use crate::store::command::CommandError;
-use crate::store::keyspace::Keyspace;
+use crate::store::script::{Answer, Request};
+use crate::store::{Operation, StoreError, Unavailable};
 use crate::world::ProcessIndex;
+
+/// Carries calls to a real store in real time.
+pub trait StoreLine {
+    /// A call leaves, now; the answer to it, or what its caller learns instead. It wakes its task from wherever it
+    /// likes.
+    fn call(&self, request: Request) -> LocalBoxFuture<'static, Result<Answer, StoreError>>;
+}
 
 /// The way to the store.
 ///
@@ -33,20 +40,6 @@ pub struct Way {
 
 /// Numbers of external events from here on are announcements of processes; calls on the wire are numbered below.
 pub(super) const ANNOUNCEMENT: u32 = 1 << 25;
-
-/// Why a call to the store came to nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// Nobody listens.
-    #[error("the store refuses connections")]
-    Refused,
-    /// No answer within the time-out.
-    #[error("the store does not answer")]
-    TimedOut,
-    /// The command does not fit what is under its key.
-    #[error(transparent)]
-    Command(CommandError),
-}
 
 impl Way {
     /// A way for `processes` processes with this median round trip; its draws have the key `key`.
@@ -71,16 +64,16 @@ impl Way {
 
 impl Sim {
     /// Makes a call to the store: what it gives, and the wait until that is back.
-    pub fn call_store<R>(
+    pub fn call_store<O: Operation>(
         &self,
         process: ProcessIndex,
-        run: impl FnOnce(Time, &mut Keyspace) -> R,
-    ) -> (Result<R, StoreError>, Sleep) {
+        operation: O,
+    ) -> (Result<O::Reply, StoreError>, Sleep) {
         let way = &self.way;
         let arrival = self.handle.now() + way.there;
         self.advance_store(arrival);
         let round_trip = way.next(process);
-        let result = match self.store.call(arrival, run) {
+        let result = match self.store.execute(arrival, operation) {
             Ok(_) if round_trip > way.timeout => Err(StoreError::TimedOut),
             Ok(result) => Ok(result),
             Err(Unavailable::Refused) => Err(StoreError::Refused),
@@ -88,6 +81,40 @@ impl Sim {
         };
         let back = if matches!(result, Err(StoreError::TimedOut)) { way.timeout } else { round_trip };
         (result, self.handle.wait_for("the answer of the store", back))
+    }
+
+    /// Who carries calls to the store, if it is a real one in real time.
+    #[inline]
+    pub fn store_line(&self) -> Option<&dyn StoreLine> {
+        self.store_line.as_deref()
+    }
+
+    /// Makes a call to a real store in real time, by `line`. What happens to the store by plan happens here.
+    ///
+    /// # Errors
+    /// As anywhere; and [`StoreError::Unexpected`] for what is not written for a real store.
+    pub async fn carry_to_store<O: Operation>(
+        &self,
+        line: &dyn StoreLine,
+        process: ProcessIndex,
+        operation: O,
+    ) -> Result<O::Reply, StoreError> {
+        const WAITING: &str = "the answer of the store";
+        let now = self.handle.now();
+        self.advance_store(now);
+        let request = match self.store.request(now, &operation) {
+            Ok(request) => request.map_err(|_| StoreError::Unexpected)?,
+            Err(Unavailable::Refused) => {
+                self.handle.wait_for(WAITING, self.way.next(process)).await;
+                return Err(StoreError::Refused);
+            }
+            Err(Unavailable::Hangs) => {
+                self.handle.wait_for(WAITING, self.way.timeout).await;
+                return Err(StoreError::TimedOut);
+            }
+        };
+        let answer = line.call(request).await?;
+        operation.reply(answer, &mut Vec::new()).ok_or(StoreError::Unexpected)
     }
 
     /// `process` has something to tell the others of its token; they hear of it when it has been there and back.

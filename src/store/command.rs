@@ -323,6 +323,40 @@ impl Command {
             Self::ZScore { .. } => "zscore",
         }
     }
+
+    /// The key that a command works on, and the second if it has two.
+    pub(super) fn keys(&self) -> (&str, Option<&str>) {
+        match self {
+            Self::LMove { source, destination, .. } => (source, Some(destination)),
+            Self::Get { key }
+            | Self::Set { key, .. }
+            | Self::Incr { key }
+            | Self::IncrBy { key, .. }
+            | Self::Expire { key, .. }
+            | Self::Persist { key }
+            | Self::Ttl { key }
+            | Self::Exists { key }
+            | Self::Del { key }
+            | Self::HSet { key, .. }
+            | Self::HGet { key, .. }
+            | Self::HDel { key, .. }
+            | Self::HIncrBy { key, .. }
+            | Self::HGetAll { key }
+            | Self::HLen { key }
+            | Self::RPush { key, .. }
+            | Self::LPush { key, .. }
+            | Self::LPop { key }
+            | Self::RPop { key }
+            | Self::LLen { key }
+            | Self::LRange { key, .. }
+            | Self::ZAdd { key, .. }
+            | Self::ZPopMin { key, .. }
+            | Self::ZRangeByScore { key, .. }
+            | Self::ZRem { key, .. }
+            | Self::ZCard { key }
+            | Self::ZScore { key, .. } => (key, None),
+        }
+    }
 }
 
 impl From<Option<Vec<u8>>> for Reply {

@@ -141,6 +141,16 @@ impl Keyspace {
         self.objects.get(key)
     }
 
+    /// What an object is called.
+    pub fn name<V>(&self, key: Key<V>) -> &str {
+        self.objects.name(key)
+    }
+
+    /// The names of the objects that hold messages.
+    pub fn holders(&self) -> impl Iterator<Item = &str> {
+        self.objects.holders()
+    }
+
     /// The numbers of all messages in objects that hold some.
     pub fn held(&self) -> Vec<u32> {
         self.objects.held()
@@ -164,7 +174,7 @@ impl Keyspace {
 
     /// Drops what the command would find and must not.
     fn forget_expired(&mut self, now: Time, command: &Command) {
-        let (key, other) = keys(command);
+        let (key, other) = command.keys();
         for key in [Some(key), other].into_iter().flatten() {
             if self.entries.get(key).is_some_and(|entry| !entry.is_live(now)) {
                 self.entries.remove(key);
@@ -295,40 +305,6 @@ impl Keyspace {
 impl Entry {
     fn is_live(&self, now: Time) -> bool {
         self.expires_at.is_none_or(|at| now < at)
-    }
-}
-
-/// The key that a command works on, and the second if it has two.
-fn keys(command: &Command) -> (&str, Option<&str>) {
-    match command {
-        Command::LMove { source, destination, .. } => (source, Some(destination)),
-        Command::Get { key }
-        | Command::Set { key, .. }
-        | Command::Incr { key }
-        | Command::IncrBy { key, .. }
-        | Command::Expire { key, .. }
-        | Command::Persist { key }
-        | Command::Ttl { key }
-        | Command::Exists { key }
-        | Command::Del { key }
-        | Command::HSet { key, .. }
-        | Command::HGet { key, .. }
-        | Command::HDel { key, .. }
-        | Command::HIncrBy { key, .. }
-        | Command::HGetAll { key }
-        | Command::HLen { key }
-        | Command::RPush { key, .. }
-        | Command::LPush { key, .. }
-        | Command::LPop { key }
-        | Command::RPop { key }
-        | Command::LLen { key }
-        | Command::LRange { key, .. }
-        | Command::ZAdd { key, .. }
-        | Command::ZPopMin { key, .. }
-        | Command::ZRangeByScore { key, .. }
-        | Command::ZRem { key, .. }
-        | Command::ZCard { key }
-        | Command::ZScore { key, .. } => (key, None),
     }
 }
 

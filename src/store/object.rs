@@ -83,6 +83,16 @@ impl Objects {
         RefMut::map(self.slots[key.index].value.borrow_mut(), |value| value.downcast_mut().expect(KNOWN))
     }
 
+    /// What a key is called.
+    pub(super) fn name<V>(&self, key: Key<V>) -> &str {
+        self.slots.get_index(key.index).map_or("", |(name, _)| name)
+    }
+
+    /// The names of the values that hold messages.
+    pub(super) fn holders(&self) -> impl Iterator<Item = &str> {
+        self.slots.iter().filter(|(_, slot)| slot.held.is_some()).map(|(name, _)| name.as_str())
+    }
+
     /// The messages in all values that hold some.
     pub(super) fn held(&self) -> Vec<u32> {
         let held = self.slots.values().filter_map(|slot| Some((slot.held?)(&**slot.value.borrow())));

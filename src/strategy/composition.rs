@@ -56,6 +56,10 @@ impl<C: Composition> Strategy for Composed<C> {
         self.sender.shares()
     }
 
+    fn scripts(&self) -> CallNames {
+        Sender::SCRIPTS.to_vec()
+    }
+
     fn run(self, env: Env) -> impl Future<Output = ()> + 'static {
         self.sender.run(env)
     }

@@ -5,16 +5,19 @@
 //! The named compositions differ in nothing but their parts. There are two skeletons: without a queue a worker keeps a
 //! message in its hands until it is done with it (`direct`), with one it takes, tries once and puts back (`queued`).
 
+mod asked;
 mod count;
 mod direct;
 mod doubt;
 mod limiter;
+mod lua;
 mod pause;
 mod place;
 mod queue;
 mod queued;
 mod retry;
 mod scripts;
+mod stored;
 
 use std::future::Future;
 
@@ -264,6 +267,10 @@ impl Sender {
         }
         Ok(())
     }
+
+    /// The names of all scripts; each is written for a real Redis too.
+    pub const SCRIPTS: [&'static str; 7] =
+        ["take", "slow", "count", "paused", "refuse", "exchange", "finish"];
 
     /// The names of the calls that it makes: what a kill point can be set after.
     pub fn calls(&self) -> CallNames {

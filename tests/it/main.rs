@@ -12,6 +12,8 @@ mod ledger;
 mod live;
 mod lives;
 mod pairing;
+#[cfg(feature = "redis")]
+mod redis;
 mod refusals;
 mod reports;
 mod scenario_errors;

@@ -6,6 +6,8 @@ use fake_telegram::units::{Rate, Share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::asked::{Count, Slow, Take, take};
+use super::lua;
 use super::place::{Keep, Place};
 use crate::env::{Env, StoreError};
 use crate::limiter::budget::Budget;
@@ -145,7 +147,7 @@ impl TokenBucketLimiter {
     }
 
     /// A full bucket; `checked` first.
-    fn budget(&self) -> Budget {
+    pub(super) fn budget(&self) -> Budget {
         let bucket = TokenBucket::new(self.rate, self.burst.into());
         match self.clock {
             Some(Clock::Callers) => Budget::on_callers_clocks(bucket),
@@ -214,6 +216,14 @@ impl Limiter {
         }
     }
 
+    /// The bucket of such a budget, if a queue is kept at `queue`.
+    pub(super) fn bucket_beside(&self, queue: Option<Keep>) -> Option<&TokenBucketLimiter> {
+        match self {
+            Self::TokenBucket(limiter) if Some(limiter.keep) == queue => Some(limiter),
+            _ => None,
+        }
+    }
+
     /// Whether there is such a budget.
     pub(super) fn is_beside(&self, queue: Keep) -> bool {
         matches!(self, Self::TokenBucket(limiter) if limiter.keep == queue)
@@ -265,11 +275,13 @@ impl Limiter {
         let (asks, unreachable) = match self {
             Self::None(_) => (Asks::Nobody, Unreachable::Send),
             Self::TokenBucket(limiter) => {
-                let (place, callers_clock) = (limiter.place(env), self.is_on_callers_clocks());
-                (
-                    Asks::Bucket { place, callers_clock, has_ramp: limiter.ramp.is_some() },
-                    limiter.when_unreachable,
-                )
+                let asks = Asks::Bucket {
+                    place: limiter.place(env),
+                    settings: lua::budget(limiter).to_string(),
+                    callers_clock: self.is_on_callers_clocks(),
+                    has_ramp: limiter.ramp.is_some(),
+                };
+                (asks, limiter.when_unreachable)
             }
             Self::WindowCounter(counter) => {
                 let windows = Windows { length: counter.window, keyed_by: counter.keyed_by };
@@ -299,7 +311,7 @@ pub(super) struct Admission {
 
 enum Asks {
     Nobody,
-    Bucket { place: Place<Budget>, callers_clock: bool, has_ramp: bool },
+    Bucket { place: Place<Budget>, settings: String, callers_clock: bool, has_ramp: bool },
     Counter { name: String, windows: Windows, limit: i64, form: WindowForm },
 }
 
@@ -309,16 +321,17 @@ impl Admission {
         loop {
             let wait = match &self.asks {
                 Asks::Nobody => return,
-                Asks::Bucket { place, callers_clock: false, .. } => {
-                    // The token is taken now, if need be on credit: so workers wait in line and wake one by one.
-                    match place.run(env, "take", |now, budget| budget.reserve(now)).await {
-                        Ok(wait) => return env.sleep(wait).await,
-                        Err(error) => Err(error),
+                Asks::Bucket { place, settings, callers_clock, .. } => {
+                    let own = callers_clock.then(|| env.now());
+                    let wait = match place {
+                        Place::Process(budget) => Ok(take(env.now(), own, &mut budget.borrow_mut())),
+                        Place::Store(budget) => env.run(Take { budget: *budget, own, settings }).await,
+                    };
+                    match (wait, own) {
+                        // The token is taken, if need be on credit: so workers wait in line and wake one by one.
+                        (Ok(wait), None) => return env.sleep(wait).await,
+                        (wait, _) => wait,
                     }
-                }
-                Asks::Bucket { place, callers_clock: true, .. } => {
-                    let own = env.now();
-                    place.run(env, "take", |_, budget| budget.take(own)).await
                 }
                 Asks::Counter { name, windows, limit, form } => {
                     let now = env.now();
@@ -351,9 +364,13 @@ impl Admission {
 
     /// A call was refused, for `wait`.
     pub(super) async fn refused(&self, env: &Env, wait: Duration) {
-        if let Asks::Bucket { place, has_ramp: true, .. } = &self.asks {
-            // A ramp that cannot be reached hears of the next refusal.
-            let _ = place.run(env, "slow", |now, budget| budget.refuse(now, now.saturating_add(wait))).await;
+        let Asks::Bucket { place, settings, has_ramp: true, .. } = &self.asks else { return };
+        match place {
+            Place::Process(budget) => budget.borrow_mut().refuse(env.now(), env.now().saturating_add(wait)),
+            Place::Store(budget) => {
+                // A ramp that cannot be reached hears of the next refusal.
+                let _ = env.run(Slow { budget: *budget, wait, settings }).await;
+            }
         }
     }
 }
@@ -376,16 +393,7 @@ async fn count(env: &Env, form: WindowForm, key: &str, ttl: Duration) -> Result<
                 _ => Ok(integer(env.call(Command::Incr { key: key() }).await?)),
             }
         }
-        WindowForm::Script => {
-            let counted = env.script("count", |call| {
-                let counted = integer(call.execute(&Command::Incr { key: key() })?);
-                if counted == 1 {
-                    call.execute(&Command::Expire { key: key(), ttl })?;
-                }
-                Ok(counted)
-            });
-            counted.await?.map_err(StoreError::Command)
-        }
+        WindowForm::Script => env.run(Count { key: key(), ttl }).await?.map_err(StoreError::Command),
     }
 }
 

@@ -7,6 +7,7 @@ use fake_telegram::time::{Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::asked::{Paused, Refuse};
 use super::place::Keep;
 use crate::env::{Dice, Env};
 use crate::limiter::pause::{self, PauseKey};
@@ -48,6 +49,14 @@ impl Pause {
 
     pub(super) const fn is_shared(&self) -> bool {
         matches!(self, Self::Store(_))
+    }
+
+    /// Whose calls it concerns, if it is kept in the store.
+    pub(super) const fn shared_key(&self) -> Option<PauseKey> {
+        match self {
+            Self::Store(pause) => Some(pause.key),
+            Self::None(_) | Self::Process(_) => None,
+        }
     }
 
     /// How long workers wait at most after its end.
@@ -137,10 +146,7 @@ impl Brake {
         loop {
             let mut wait = self.known_until_for(env.now(), message).saturating_since(env.now());
             if let Some(shared) = self.shared() {
-                let asked = env.script("paused", |call| {
-                    let now = call.now();
-                    call.object(shared).until_for(now, message.chat, message.method).saturating_since(now)
-                });
+                let asked = env.run(Paused { pause: shared, key: self.settings.key, message });
                 // One that cannot be reached holds nobody up.
                 wait = wait.max(asked.await.unwrap_or(Duration::ZERO));
             }
@@ -163,12 +169,8 @@ impl Brake {
     /// The store is told as well.
     pub(super) async fn tell(&self, env: &Env, message: &Message, wait: Duration) {
         if let Some(shared) = self.shared() {
-            let told = env.script("refuse", |call| {
-                let now = call.now();
-                call.object(shared).refuse(now, message.chat, message.method, now.saturating_add(wait));
-            });
             // Whoever is refused next tells it again.
-            let _ = told.await;
+            let _ = env.run(Refuse { pause: shared, key: self.settings.key, message, wait }).await;
         }
     }
 }

@@ -3,11 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use fake_telegram::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::env::{Env, StoreError};
+use crate::env::Env;
 use crate::store::Key;
 
 /// Where something is kept.
@@ -32,20 +31,6 @@ impl<T: 'static> Place<T> {
         match keep {
             Keep::Process => Self::Process(env.memory(|| RefCell::new(initial()))),
             Keep::Store => Self::Store(env.key(name, initial)),
-        }
-    }
-
-    /// Looks at the value or changes it, at once and alone; in the store that is the script called `script`. The
-    /// instant is that of the place's clock.
-    pub(super) async fn run<R>(
-        &self,
-        env: &Env,
-        script: &'static str,
-        run: impl FnOnce(Time, &mut T) -> R,
-    ) -> Result<R, StoreError> {
-        match self {
-            Self::Process(value) => Ok(run(env.now(), &mut value.borrow_mut())),
-            Self::Store(key) => env.script(script, |call| run(call.now(), &mut call.object(*key))).await,
         }
     }
 }

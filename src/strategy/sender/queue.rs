@@ -222,18 +222,22 @@ impl Queue {
         }
     }
 
+    /// How fast it writes to each chat, if it looks at that; the parameters were checked.
+    pub(super) fn pace(&self) -> Option<Pace> {
+        let pace = match self {
+            Self::None(_) => None,
+            Self::Fifo(fifo) => fifo.pace.as_ref(),
+            Self::Lanes(lanes) => Some(&lanes.pace),
+        };
+        pace.map(|pace| pace.pace().expect("the parameters were checked"))
+    }
+
     /// The empty queue; the parameters were checked, and there is one.
     pub(super) fn start(&self) -> queue::Queue {
-        const CHECKED: &str = "the parameters were checked";
-        match self {
-            Self::None(_) => panic!("a sender without a queue asks for none"),
-            Self::Fifo(fifo) => {
-                let pace = fifo.pace.as_ref().map(|pace| pace.pace().expect(CHECKED));
-                queue::Queue::Fifo(fifo::Fifo::new(pace, self.lease()))
-            }
-            Self::Lanes(lanes) => {
-                queue::Queue::Lanes(lanes::Lanes::new(lanes.pace.pace().expect(CHECKED), self.lease()))
-            }
+        match (self, self.pace()) {
+            (Self::Fifo(_), pace) => queue::Queue::Fifo(fifo::Fifo::new(pace, self.lease())),
+            (Self::Lanes(_), Some(pace)) => queue::Queue::Lanes(lanes::Lanes::new(pace, self.lease())),
+            (Self::None(_) | Self::Lanes(_), _) => panic!("a sender without a queue asks for none"),
         }
     }
 }

@@ -13,10 +13,12 @@ use super::limiter::{Admission, STORE_PAUSE};
 use super::pause::Brake;
 use super::place::{Keep, Place};
 use super::scripts::{AskIn, Asker, Beside, Ending, Grant, News, Policy, Shared, Told};
+use super::stored::{Exchange, Finish, Stored};
 use super::{Answers, DeadChats, Sender, Verdict};
-use crate::env::{Dice, Env, Moves, Script, StoreError};
+use crate::env::{Dice, Env, StoreError};
 use crate::limiter::budget::Budget;
 use crate::limiter::offer::{Offer, Postponed};
+use crate::store::Key;
 use crate::world::{Belief, GiveUp, Message};
 
 pub(super) async fn run(sender: Sender, env: Env) {
@@ -146,7 +148,10 @@ impl<'a> Worker<'a> {
             due.extend(std::iter::from_fn(|| env.try_next()));
             let asked_at = env.now();
             desk.noted.set(Time::MAX);
-            let grant = self.exchange(&mut due).await;
+            let grant = self.exchange(&due).await;
+            if let Ok(grant) = &grant {
+                due.drain(..due.len().min(grant.brought as usize));
+            }
             let is_left = !due.is_empty();
             desk.inbox.replace(due);
             let Ok(grant) = grant else {
@@ -186,8 +191,8 @@ impl<'a> Worker<'a> {
         matches!(self.queue, Place::Store(_))
     }
 
-    /// Hands over what has fallen due and asks for a message.
-    async fn exchange(&self, due: &mut Vec<Message>) -> Result<Grant, StoreError> {
+    /// Brings what has fallen due and asks for a message.
+    async fn exchange(&self, due: &[Message]) -> Result<Grant, StoreError> {
         let Self { env, policy, .. } = self;
         let asker = Asker {
             process: env.process().0,
@@ -202,16 +207,7 @@ impl<'a> Worker<'a> {
                     env.tell(told)
                 })
             })),
-            Place::Store(queue) => {
-                let script = env.script("exchange", |call| {
-                    let now = call.now();
-                    let (mut queue, moves) = call.holder(*queue);
-                    self.with_stored(call, |beside| {
-                        policy.exchange(now, asker, &mut queue, beside, due, &mut |told| moves.tell(told))
-                    })
-                });
-                script.await
-            }
+            Place::Store(queue) => env.run(Exchange { policy, at: self.stored(*queue), asker, due }).await,
         }
     }
 
@@ -225,14 +221,13 @@ impl<'a> Worker<'a> {
         run(&mut Beside { budget: budget.as_deref_mut(), pause: pause.as_deref_mut() })
     }
 
-    /// What lies beside a queue in the store.
-    fn with_stored<R>(&self, call: &Script<'_>, run: impl FnOnce(&mut Beside<'_>) -> R) -> R {
-        let mut budget = match self.budget {
-            Some(Place::Store(budget)) => Some(call.object(budget)),
+    /// A queue in the store, with what lies beside it.
+    fn stored(&self, queue: Key<Shared>) -> Stored {
+        let budget = match self.budget {
+            Some(Place::Store(budget)) => Some(budget),
             _ => None,
         };
-        let mut pause = self.brake.shared().map(|pause| call.object(pause));
-        run(&mut Beside { budget: budget.as_deref_mut(), pause: pause.as_deref_mut() })
+        Stored { queue, budget, pause: self.brake.shared() }
     }
 
     /// Tries to send what the queue has offered, once; it is ours `until` then.
@@ -316,16 +311,7 @@ impl<'a> Worker<'a> {
                     policy
                         .finish(env.now(), &mut queue.borrow_mut(), beside, news, &mut |told| env.tell(told))
                 })),
-                Place::Store(queue) => {
-                    let script = env.script("finish", |call| {
-                        let now = call.now();
-                        let (mut queue, moves) = call.holder(*queue);
-                        self.with_stored(call, |beside| {
-                            policy.finish(now, &mut queue, beside, news, &mut |told| moves.tell(told))
-                        })
-                    });
-                    script.await
-                }
+                Place::Store(queue) => env.run(Finish { policy, at: self.stored(*queue), news }).await,
             };
             match finished {
                 Ok(wait) => break wait,
@@ -388,30 +374,14 @@ impl Desk {
     }
 }
 
-/// What a queue in the process does to a message, in the books.
-trait Tell {
-    fn tell(&self, told: Told);
-}
-
-impl Tell for Env {
+impl Env {
+    /// What a queue in the process does to a message, in the books.
     fn tell(&self, told: Told) {
         match told {
             // It is in the hands of this process all the time.
             Told::Stored(_) | Told::Taken(_) => {}
             Told::GivenUp(message, why) => self.give_up(&message, why),
             Told::Unknown(message) => self.settle(&message, Belief::Unknown),
-        }
-    }
-}
-
-impl Tell for Moves<'_> {
-    #[inline]
-    fn tell(&self, told: Told) {
-        match told {
-            Told::Stored(message) => self.stored(&message),
-            Told::Taken(message) => self.taken(&message),
-            Told::GivenUp(message, why) => self.given_up(&message, why),
-            Told::Unknown(message) => self.unknown(&message),
         }
     }
 }

@@ -1,13 +1,16 @@
 //! What a queue and the budget beside it do as one: the scripts of a sender with a queue, pure functions of their state.
 
+use std::cell::OnceCell;
+
 use fake_telegram::time::{Duration, Time};
 
+use super::lua::{self, QueueScripts};
 use super::queue::{self as sender, Mark};
 use super::retry::{Release, Retry};
 use super::{DeadChats, Sender};
 use crate::limiter::budget::Budget;
 use crate::limiter::offer::{Offer, Postponed};
-use crate::limiter::pause::Pause;
+use crate::limiter::pause::{Pause, PauseKey};
 use crate::limiter::queue::Queue;
 use crate::store::Holds;
 use crate::world::{GiveUp, Message};
@@ -52,11 +55,17 @@ pub(super) struct Policy<'a> {
     most: Vec<Option<u8>>,
     pub(super) release: Option<&'a Release>,
     pub(super) callers_clock: bool,
+    pause: Option<PauseKey>,
+    /// All of this for a real Redis, once somebody asks.
+    settings: OnceCell<String>,
 }
 
 /// The queue's answer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Grant {
+    /// How many messages the question brought when it was first heard: so many of those that have fallen due are the
+    /// queue's.
+    pub(super) brought: u32,
     /// What to send now.
     pub(super) offer: Option<Offer>,
     pub(super) ask: AskIn,
@@ -67,7 +76,7 @@ pub(super) struct Grant {
 }
 
 /// When it pays to ask again, from now on: the clock of whoever asks is another one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AskIn {
     /// When something falls due.
     WhenDue,
@@ -142,7 +151,26 @@ impl<'a> Policy<'a> {
                 _ => None,
             },
             callers_clock: sender.limiter.0.is_on_callers_clocks(),
+            pause: sender.pause.0.shared_key(),
+            settings: OnceCell::new(),
         }
+    }
+
+    /// What a real Redis runs.
+    pub(super) const fn lua(&self) -> QueueScripts {
+        QueueScripts::of(&self.sender.queue.0)
+    }
+
+    /// What it has to know.
+    pub(super) fn settings(&self) -> &str {
+        self.settings.get_or_init(|| lua::settings(self, self.pause).to_string())
+    }
+
+    /// A message as the queue keeps it: without its deadline if nobody looks at that.
+    #[inline]
+    pub(super) const fn as_wanted(&self, message: &Message) -> Message {
+        let deadline = if self.sender.deadlines { message.deadline } else { Time::MAX };
+        Message { deadline, ..*message }
     }
 }
 
@@ -155,7 +183,7 @@ impl Policy<'_> {
         asker: Asker,
         shared: &mut Shared,
         beside: &mut Beside<'_>,
-        due: &mut Vec<Message>,
+        due: &[Message],
         told: &mut impl FnMut(Told),
     ) -> Grant {
         let process = usize::from(asker.process);
@@ -179,14 +207,12 @@ impl Policy<'_> {
         asker: Asker,
         queue: &mut Queue,
         beside: &mut Beside<'_>,
-        due: &mut Vec<Message>,
+        due: &[Message],
         told: &mut impl FnMut(Told),
     ) -> Grant {
         let revives = self.sender.dead_chats == DeadChats::Revive;
-        for mut message in due.drain(..) {
-            if !self.sender.deadlines {
-                message.deadline = Time::MAX;
-            }
+        for message in due {
+            let message = self.as_wanted(message);
             told(Told::Stored(message));
             let rank = self.ranks[usize::from(message.class.0)];
             if let Some(dead) = queue.push(message, rank, now, revives) {
@@ -219,7 +245,7 @@ impl Policy<'_> {
             }
         };
         let lease_left = offer.map_or(Duration::MAX, |offer| offer.lease_left(now));
-        Grant { offer, ask, more: next_at < Time::MAX, lease_left }
+        Grant { brought: due.len() as u32, offer, ask, more: next_at < Time::MAX, lease_left }
     }
 
     /// The next message that may go, with a token, and how long until another may; messages of what pauses on the way

@@ -52,13 +52,13 @@ impl Bench {
         let policy = Policy::new(&self.sender, &["reply".to_owned(), "bill".to_owned()]);
         let asker = Asker { process: 0, life: 1, question: self.question, can_send: true, now };
         let mut beside = Beside { budget: self.budget.as_mut(), pause: None };
-        let (mut due, mut out) = (due.to_vec(), Vec::new());
+        let mut out = Vec::new();
         let mut tell = |told| {
             if matches!(told, Told::GivenUp(..) | Told::Unknown(_)) {
                 out.push(told);
             }
         };
-        let grant = policy.exchange(now, asker, &mut self.shared, &mut beside, &mut due, &mut tell);
+        let grant = policy.exchange(now, asker, &mut self.shared, &mut beside, due, &mut tell);
         let offered = grant.offer.map(|offer| (offer.message.number, offer.tries));
         (offered, out, grant)
     }
