@@ -26,7 +26,7 @@ use redis::{Client, Connection, cmd};
 use crate::lab;
 
 /// The Redis of the tests.
-fn url() -> StoreUrl {
+pub(crate) fn url() -> StoreUrl {
     let url = env::var("FLOODLAB_REDIS_URL").unwrap_or_else(|_| {
         panic!("this test needs a Redis: run `scripts/with-redis cargo test`, or set FLOODLAB_REDIS_URL")
     });

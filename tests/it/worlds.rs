@@ -13,8 +13,9 @@ use floodlab::event::{Event, Observer};
 use floodlab::outcome::{Live, Metrics, Outcome};
 use floodlab::run::{Drive, drive};
 use floodlab::scenario::Scenario;
+use floodlab::store::url::StoreUrl;
 
-use crate::lab;
+use crate::{lab, redis};
 
 /// 53 messages in 4 s: a steady trickle, seven at once into one chat, six into a group that takes five in 3 s, and 24
 /// at once to as many chats. Limits are hit in every way, and nothing of it hangs on a race: what a limit frees, and when
@@ -132,13 +133,16 @@ const ATTEMPTS: u32 = 6;
 
 /// Drives it until the machine has time for it, and holds it against the simulation. On a machine that never has, what
 /// does not hang on time is held against it.
-fn agrees(design: &str) {
-    let calm = scenario(design, "1ms", "1ms");
+///
+/// With a `store`, what processes share is there in real time, and simulated in virtual time.
+fn agrees(design: &str, store: Option<&StoreUrl>) {
+    let mut calm = scenario(design, "1ms", "1ms");
     let (expected, Seen { lags, .. }) = simulated(&calm, 1);
     for (median, p99, seed) in WIRES {
         let other = simulated(&scenario(design, median, p99), seed).0;
         assert_eq!(counts(&other.metrics), counts(&expected.metrics), "{design}: {median}");
     }
+    calm.store.url = store.cloned();
     for _ in 0..ATTEMPTS {
         let (outcome, seen) = driven(&calm, 1);
         let Live { late_us, calls, told_truth, .. } = outcome.live.as_ref().expect("it was live");
@@ -176,7 +180,10 @@ fn every_strategy_is_the_same_in_both_worlds() {
     }
     thread::scope(|threads| {
         for design in &designs {
-            threads.spawn(|| agrees(design));
+            threads.spawn(|| agrees(design, None));
+            if design.contains("shared-bucket") || design.contains("scheduler") {
+                threads.spawn(|| agrees(design, Some(&redis::url())));
+            }
         }
     });
 }
