@@ -56,7 +56,7 @@ enum Verb {
     Drive(Box<drive::Arguments>),
     /// Serve the fake Telegram to real bots, and judge them.
     #[cfg(feature = "live")]
-    Serve(Box<fake_telegram::http::cli::Serve>),
+    Serve(Box<serve::Arguments>),
     /// Validate scenarios and print them with every default filled in.
     Check(check::Arguments),
     /// List what there is.
@@ -82,7 +82,7 @@ pub fn main(registry: &Registry) -> ExitCode {
         #[cfg(feature = "live")]
         Some(Verb::Drive(arguments)) => drive::drive(&arguments, registry),
         #[cfg(feature = "live")]
-        Some(Verb::Serve(arguments)) => serve::serve(&arguments),
+        Some(Verb::Serve(arguments)) => serve::serve(&arguments, registry),
         Some(Verb::Check(arguments)) => check::check(&arguments, registry),
         Some(Verb::List(arguments)) => list::list(&arguments, registry),
         Some(Verb::Schema(arguments)) => schema::schema(&arguments, registry),

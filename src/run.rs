@@ -15,7 +15,7 @@ use crate::outcome::{Host, Outcome, Report, SCHEMA_VERSION, ScenarioInfo, Unfini
 use crate::scenario::Scenario;
 
 #[cfg(feature = "live")]
-pub use drive::{Drive, drive};
+pub use drive::{Drive, drive, server};
 pub use simulate::{Simulation, simulate};
 
 /// How to run a scenario.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use fake_telegram::http::cli::{self, Ended, Invalid, Serve};
+use fake_telegram::http::options::Options;
 
 /// A Bot API server that limits, punishes and fails as Telegram does, on this machine.
 ///
@@ -18,7 +19,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    match cli::run(&Cli::parse().serve) {
+    match cli::run(&Cli::parse().serve, Options::default()) {
         Ok(Ended::Well) => ExitCode::SUCCESS,
         Ok(Ended::Nothing) => 4.into(),
         Ok(Ended::GateFailed) => 99.into(),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use fake_telegram::http::state::is_token;
 use fake_telegram::time::Duration;
 
 use super::exit::{Exit, Invalid};
@@ -95,15 +96,6 @@ fn check_tokens(arguments: &Arguments, scenario: &Scenario) {
              order"
         ));
     }
-    let is_token = |token: &str| {
-        token.split_once(':').is_some_and(|(id, secret)| {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-            !id.is_empty()
-                && id.bytes().all(|b| b.is_ascii_digit())
-                && !secret.is_empty()
-                && secret.chars().all(plain)
-        })
-    };
     if !arguments.tokens.iter().all(|token| is_token(token)) {
         super::usage("--token: a token is a number, a colon and letters, digits, - or _, as in 123:abc");
     }

@@ -135,14 +135,20 @@ fn one(
     Ok(outcome)
 }
 
-/// The scenario's server.
-fn options(scenario: &Scenario, seed: u64) -> Options {
+/// The scenario's server: its rules, faults and chats, which have the ids of
+/// [`chat_id`](fake_telegram::http::options::chat_id).
+pub fn server(scenario: &Scenario, seed: u64) -> Options {
     Options {
         profile: scenario.server.clone(),
         faults: scenario.faults.clone(),
         chats: Some(scenario.chats(seed)),
-        tokens: (1..=scenario.tokens.len()).map(|bot| format!("{bot}:drive")).collect(),
         seed,
         ..Options::default()
     }
+}
+
+/// The same with a bot for each token.
+fn options(scenario: &Scenario, seed: u64) -> Options {
+    let tokens = (1..=scenario.tokens.len()).map(|bot| format!("{bot}:drive")).collect();
+    Options { tokens, ..server(scenario, seed) }
 }

@@ -529,6 +529,47 @@ fn drive_reports_as_a_run_does_and_says_what_real_time_brought() {
     }
 }
 
+/// The scenario's rules and chats, changed by the flags; its verdict is an exit code.
+#[cfg(feature = "live")]
+#[test]
+fn a_scenario_is_served() {
+    use std::io::{BufRead, BufReader};
+    let directory = directory();
+    let text = SMALL.replace("profile = \"unlimited\"", "limit = { token = { rate = \"7/s\", burst = 3 } }");
+    write(&directory, "served.toml", &text);
+    let serve =
+        "serve --scenario scenarios/served.toml --limit chat:off --addr 127.0.0.1:0 --gate throttled==0";
+    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("floodlab"))
+        .current_dir(directory.path())
+        .args(serve.split(' '))
+        .stdout(std::process::Stdio::piped())
+        .spawn();
+    let mut child = child.expect("it runs");
+    let mut out =
+        BufReader::new(child.stdout.take().expect("a pipe")).lines().map(|line| line.expect("UTF-8"));
+    let first = out.next().expect("a line");
+    let base = first.strip_prefix("fake-telegram listens on ").expect("the address first").to_owned();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let ask = |request: reqwest::RequestBuilder| -> serde_json::Value {
+        runtime.block_on(async { request.send().await.expect("an answer").json().await.expect("JSON") })
+    };
+    let client = reqwest::Client::new();
+    let limits = ask(client.get(format!("{base}/__admin/limits")));
+    assert_eq!((&limits["token"]["rate"], &limits["token"]["burst"]), (&"7/s".into(), &3.into()));
+    assert_eq!(limits["chat"], serde_json::json!({ "off": true }));
+    ask(client.post(format!("{base}/__admin/clock")).body(r#"{"frozen": true}"#));
+    for (nth, ok) in [true, true, true, false].into_iter().enumerate() {
+        let call = format!("{base}/bot1:a/sendMessage?chat_id=1000000000&text={nth}");
+        assert_eq!(ask(client.get(call))["ok"], ok, "call {nth}");
+    }
+    ask(client.post(format!("{base}/__admin/shutdown")));
+    let rest: Vec<String> = out.collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(99), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("FAILED  throttled==0")), "{rest:?}");
+    let (code, _, err) = floodlab(directory.path(), "serve --scenario scenarios/none.toml");
+    assert!(code == 104 && err.contains("none.toml"), "{code} {err}");
+}
+
 /// What was sent until then is the report.
 #[cfg(all(unix, feature = "live"))]
 #[test]

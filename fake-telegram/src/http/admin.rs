@@ -1,5 +1,6 @@
 //! The control of the server, under `/__admin/`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -16,7 +17,7 @@ use crate::http::peers::{ChatId, ChatType};
 use crate::http::people::act::Act;
 use crate::http::reply::Reply;
 use crate::http::state::{BotState, Fated, State};
-use crate::profile::{Profile, ServerSettings};
+use crate::profile::{LimitSettings, Profile, ServerSettings};
 use crate::time::{Duration, Time};
 use crate::units::Share;
 
@@ -140,27 +141,12 @@ fn set_profile(state: &State, body: &[u8]) -> Result<Value, Refused> {
 
 /// Limits by name, as below `[server.limit]`; what is not said of a limit stays.
 fn set_limits(state: &State, body: &[u8]) -> Result<Value, Refused> {
-    let changes: Map<String, Value> = read(body)?;
-    let now = ServerSettings::from(state.core().profile());
-    let mut settings = serde_json::to_value(&now).map_err(|error| (500, error.to_string()))?;
+    let changes: BTreeMap<String, LimitSettings> = read(body)?;
+    let mut settings = ServerSettings::from(state.core().profile());
     for (name, change) in changes {
-        let Value::Object(change) = change else {
-            return Err((
-                400,
-                format!("limit `{name}` is no table; write {{\"{name}\": {{\"rate\": \"2/s\"}}}}"),
-            ));
-        };
-        let limit = &mut settings["limit"][&name];
-        match limit.as_object_mut() {
-            Some(limit) => {
-                // Whatever is said of a limit that was off brings it back.
-                limit.remove("off");
-                limit.extend(change);
-            }
-            None => *limit = Value::Object(change),
-        }
+        settings.change(&name, change);
     }
-    apply(state, &serde_json::from_value(settings).map_err(|error| (400, error.to_string()))?)
+    apply(state, &settings)
 }
 
 fn apply(state: &State, settings: &ServerSettings) -> Result<Value, Refused> {

@@ -29,9 +29,9 @@ pub struct Serve {
     /// The port on 127.0.0.1
     #[arg(long, short, visible_alias = "http-port", default_value_t = 8081)]
     port: u16,
-    /// The rules: telegram, telegram-observed, market, unlimited
-    #[arg(long, default_value = "telegram")]
-    profile: String,
+    /// The rules: telegram, telegram-observed, market, unlimited [default: telegram]
+    #[arg(long)]
+    profile: Option<String>,
     /// A rule of one limit: NAME:off, or NAME:KEY=VALUE,... as below [server.limit.NAME] of a scenario
     #[arg(long = "limit", value_name = "NAME:KEY=VALUE")]
     limits: Vec<String>,
@@ -48,8 +48,8 @@ pub struct Serve {
     #[arg(long)]
     frozen: bool,
     /// The seed of its draws
-    #[arg(long, default_value_t = 1, env = "FLOODLAB_SEED")]
-    seed: u64,
+    #[arg(long, default_value_t = Options::default().seed, env = "FLOODLAB_SEED")]
+    pub seed: u64,
     /// Know only the tokens given with --token; others get 401
     #[arg(long)]
     strict: bool,
@@ -113,12 +113,13 @@ pub enum Ended {
 #[error("{0}")]
 pub struct Invalid(String);
 
-/// Serves until it is interrupted, terminated or shut down, then says its verdict.
+/// Serves until it is interrupted, terminated or shut down, then says its verdict. What the flags do not say is as `base` has
+/// it.
 ///
 /// # Errors
 /// [`Invalid`] for flags that mean nothing, else if it cannot listen or write.
-pub fn run(serve: &Serve) -> anyhow::Result<Ended> {
-    let options = serve.options()?;
+pub fn run(serve: &Serve, base: Options) -> anyhow::Result<Ended> {
+    let options = serve.options(base)?;
     let gates: Vec<Gate> =
         serve.gates.iter().map(|gate| gate.parse()).collect::<Result<_, _>>().map_err(invalid)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -155,17 +156,18 @@ pub fn run(serve: &Serve) -> anyhow::Result<Ended> {
 }
 
 impl Serve {
-    fn options(&self) -> anyhow::Result<Options> {
+    fn options(&self, base: Options) -> anyhow::Result<Options> {
         let local = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), self.port);
-        let faults: Vec<Fault> =
-            self.faults.iter().map(|fault| short_fault(fault)).collect::<Result<_, _>>().map_err(Invalid)?;
+        let more = self.faults.iter().map(|fault| short_fault(fault).map_err(Invalid));
+        let mut faults = base.faults.clone();
+        faults.extend(more.collect::<Result<Vec<Fault>, _>>()?);
         Faults::new(&faults).map_err(invalid)?;
         if let Some(wrong) = self.tokens.iter().find(|token| !is_token(token)) {
             return Err(invalid(format!("`{wrong}` is no token; write it as `123456:SECRET`")).into());
         }
         Ok(Options {
             addr: self.addr.unwrap_or(local),
-            profile: self.profile()?,
+            profile: self.profile(&base.profile)?,
             faults,
             speed: self.speed,
             frozen: self.frozen,
@@ -178,17 +180,19 @@ impl Serve {
             journal: self.journal,
             connections_max: self.max_connections,
             people: self.people.as_deref().map(people).transpose()?.unwrap_or_default(),
-            ..Options::default()
+            ..base
         })
     }
 
-    fn profile(&self) -> anyhow::Result<Profile> {
-        let mut settings =
-            ServerSettings { profile: Some(self.profile.clone()), ..ServerSettings::default() };
-        settings.penalties = self.no_penalties.then_some(false);
+    fn profile(&self, base: &Profile) -> anyhow::Result<Profile> {
+        let mut settings = match &self.profile {
+            Some(name) => ServerSettings { profile: Some(name.clone()), ..ServerSettings::default() },
+            None => ServerSettings::from(base),
+        };
+        settings.penalties = if self.no_penalties { Some(false) } else { settings.penalties };
         for limit in &self.limits {
-            let (name, limit) = limit_settings(limit).map_err(Invalid)?;
-            settings.limit.insert(name, limit);
+            let (name, change) = limit_settings(limit).map_err(Invalid)?;
+            settings.change(&name, change);
         }
         Ok(settings.resolve().map_err(invalid)?)
     }

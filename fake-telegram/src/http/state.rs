@@ -340,7 +340,7 @@ impl Inner {
 }
 
 /// Whether it has the form of a token.
-pub(super) fn is_token(text: &str) -> bool {
+pub fn is_token(text: &str) -> bool {
     bot_id(text).is_some()
 }
 

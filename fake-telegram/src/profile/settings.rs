@@ -146,6 +146,28 @@ pub struct PenaltySettings {
     pub forgive_every: Option<Duration>,
 }
 
+impl ServerSettings {
+    /// Changes a limit, or adds one: what `change` does not say of it stays, and whatever it says brings back a limit that was
+    /// off.
+    pub fn change(&mut self, name: &str, change: LimitSettings) {
+        let before = self.limit.remove(name).unwrap_or_default();
+        let after = LimitSettings {
+            off: change.off,
+            key: change.key.or(before.key),
+            kinds: change.kinds.or(before.kinds),
+            methods: change.methods.or(before.methods),
+            algorithm: change.algorithm.or(before.algorithm),
+            rate: change.rate.or(before.rate),
+            burst: change.burst.or(before.burst),
+            limit: change.limit.or(before.limit),
+            window: change.window.or(before.window),
+            cost: change.cost.or(before.cost),
+            penalty: change.penalty.or(before.penalty),
+        };
+        self.limit.insert(name.to_owned(), after);
+    }
+}
+
 /// As [`ServerSettings`] with nothing left out.
 impl Serialize for Profile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
