@@ -60,10 +60,15 @@ pub(super) async fn answer(
             state.closing.send_replace(true);
             Ok(json!({ "ok": true }))
         }
-        _ if PATHS.split(", ").any(|known| known == path) => Err((
-            405,
-            format!("`{path}` does not take {method}; GET shows, POST or PUT changes, DELETE removes"),
-        )),
+        _ if PATHS.split(", ").any(|known| known == path) => {
+            let takes = match path {
+                "state" | "verdict" | "health" | "metrics" | "journal" | "journal/count" => "GET",
+                "reset" | "chats" | "users" | "shutdown" => "POST or PUT",
+                "faults" => "GET, POST, PUT or DELETE",
+                _ => "GET, POST or PUT",
+            };
+            Err((405, format!("`{path}` does not take {method}; it takes {takes}")))
+        }
         _ => Err((404, format!("there is no `{path}` under /__admin/; there are {PATHS}"))),
     };
     match answer {
@@ -232,23 +237,37 @@ fn declare_chats(state: &State, body: &[u8]) -> Result<Value, Refused> {
         one => serde_json::from_value(one).map(|change| vec![change]),
     }
     .map_err(|error| (400, error.to_string()))?;
+    for ChatChange { chat, action, to, .. } in &changes {
+        let wrong = match (action, to) {
+            (ChatAction::Migrate, None) => "`migrate` needs `to`, the id of the supergroup",
+            (ChatAction::Migrate, Some(to)) if *chat >= 0 || *to >= 0 || to == chat => {
+                "`migrate` turns a group into another, and both ids are negative"
+            }
+            (ChatAction::Migrate, Some(_)) | (_, None) => continue,
+            (_, Some(_)) => "`to` belongs to `migrate`",
+        };
+        return Err((400, format!("chat {chat}: {wrong}")));
+    }
     for ChatChange { chat, action, r#type, to } in &changes {
-        if (*action == ChatAction::Migrate) != to.is_some() {
-            return Err((400, format!("chat {chat}: `migrate` needs `to`, and nothing else has it")));
-        }
         state.declare(ChatId(*chat), |declared| {
             declared.r#type = r#type.or(declared.r#type);
             declared.fate = match action {
+                ChatAction::Declare if declared.fate == Fated::Deleted => Fated::Alive,
                 ChatAction::Declare | ChatAction::Migrate => declared.fate,
                 ChatAction::Block => Fated::Blocked,
                 ChatAction::Unblock => Fated::Alive,
                 ChatAction::Deactivate => Fated::Deactivated,
                 ChatAction::Delete => Fated::Deleted,
             };
-            declared.migrated_to = to.map(ChatId).or(declared.migrated_to);
+            // Whoever says what a chat is says that it is no longer another.
+            declared.migrated_to = to.map(ChatId);
+            !matches!(action, ChatAction::Declare | ChatAction::Migrate)
         });
         if let Some(to) = to {
-            state.declare(ChatId(*to), |declared| declared.r#type = Some(ChatType::Supergroup));
+            state.declare(ChatId(*to), |declared| {
+                declared.r#type = Some(ChatType::Supergroup);
+                false
+            });
         }
     }
     Ok(json!({ "chats": changes.len() }))
@@ -260,22 +279,30 @@ fn users(state: &State, body: &[u8]) -> Result<Value, Refused> {
         Value::Array(list) => list,
         one => vec![one],
     };
+    let deeds = acts.into_iter().map(|act| deed(state, act)).collect::<Result<Vec<_>, _>>()?;
     let mut ids = Vec::new();
-    for mut act in acts {
-        let token = act.as_object_mut().and_then(|act| act.remove("token"));
-        let bot = match token {
-            Some(Value::String(token)) => state.bot(&token).map_err(|failure| (400, failure.to_string()))?,
-            Some(_) => return Err((400, "`token` is a text".to_owned())),
-            None => only_bot(state)?,
-        };
-        let act: Act = serde_json::from_value(act).map_err(|error| (400, error.to_string()))?;
-        if act.at.is_some() || act.every.is_some() {
-            let problem = "acts that come later or again are for `--people FILE`; leave `at` and `every` out";
-            return Err((400, problem.to_owned()));
-        }
+    for (bot, act) in deeds {
         ids.extend(deeds::act(state, &bot, &act).map_err(|error| (404, error))?);
     }
     Ok(json!({ "update_ids": ids }))
+}
+
+fn deed(state: &State, mut act: Value) -> Result<(Arc<BotState>, Act), Refused> {
+    let token = act.as_object_mut().and_then(|act| act.remove("token"));
+    let bot = match token {
+        Some(Value::String(token)) => state.bot(&token).map_err(|_| {
+            let what = "is no token that this server knows; write it as `123456:SECRET`";
+            (400, format!("`{token}` {what}"))
+        })?,
+        Some(_) => return Err((400, "`token` is a text".to_owned())),
+        None => only_bot(state)?,
+    };
+    let act: Act = serde_json::from_value(act).map_err(|error| (400, error.to_string()))?;
+    if act.at.is_some() || act.every.is_some() {
+        let problem = "acts that come later or again are for `--people FILE`; leave `at` and `every` out";
+        return Err((400, problem.to_owned()));
+    }
+    Ok((bot, act))
 }
 
 fn only_bot(state: &State) -> Result<Arc<BotState>, Refused> {

@@ -77,9 +77,12 @@ pub struct Serve {
     /// A condition on the verdict at the end, as 'early_retries == 0' or 'throttled: rate < 1%'; a failed one exits with 99
     #[arg(long = "gate", value_name = "CONDITION")]
     gates: Vec<String>,
-    /// Where to write the verdict as JSON at the end
+    /// Where to write the verdict as JSON at the end; `-` is standard output
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
+    /// A failed gate does not change the exit code
+    #[arg(long)]
+    no_fail: bool,
     /// No banner and no verdict, only the address
     #[arg(long, short)]
     quiet: bool,
@@ -122,6 +125,10 @@ pub fn run(serve: &Serve, base: Options) -> anyhow::Result<Ended> {
     let options = serve.options(base)?;
     let gates: Vec<Gate> =
         serve.gates.iter().map(|gate| gate.parse()).collect::<Result<_, _>>().map_err(invalid)?;
+    gates.iter().try_for_each(|gate| gate.check(&options.profile.limits)).map_err(invalid)?;
+    if let Some(path) = &serve.summary {
+        check_folder(path)?;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let state = runtime.block_on(async {
         // Whoever has read the banner may send a signal.
@@ -139,14 +146,27 @@ pub fn run(serve: &Serve, base: Options) -> anyhow::Result<Ended> {
     runtime.shutdown_background();
     let (bots, all) = state.verdicts();
     let judged: Vec<Judged> = gates.iter().map(|gate| gate.judge(&all)).collect();
-    if let Some(path) = &serve.summary {
-        let summary = json!({ "all": all, "bots": bots, "gates": judged });
-        write(path, &serde_json::to_vec_pretty(&summary)?)?;
-    }
-    if !serve.quiet {
+    let is_stdout = serve.summary.as_deref() == Some(Path::new("-"));
+    if !serve.quiet && !is_stdout {
         farewell(&bots, &all, &judged)?;
     }
-    Ok(if judged.iter().any(|judged| judged.passed == Some(false)) {
+    if let Some(path) = &serve.summary {
+        let summary = json!({
+            "schema_version": SUMMARY_VERSION,
+            "tool": concat!("fake-telegram ", env!("CARGO_PKG_VERSION")),
+            "profile": state.core().profile().name,
+            "seed": state.options.seed,
+            "all": all,
+            "bots": bots,
+            "gates": judged,
+        });
+        let mut text = serde_json::to_vec_pretty(&summary)?;
+        text.push(b'\n');
+        if is_stdout { anstream::stdout().write_all(&text)? } else { write(path, &text)? }
+    }
+    Ok(if serve.no_fail {
+        Ended::Well
+    } else if judged.iter().any(|judged| judged.passed == Some(false)) {
         Ended::GateFailed
     } else if judged.iter().any(|judged| judged.passed.is_none()) {
         Ended::Nothing
@@ -197,6 +217,23 @@ impl Serve {
         Ok(settings.resolve().map_err(invalid)?)
     }
 }
+
+/// Whether a file can be there: nobody waits for a verdict that is lost.
+fn check_folder(path: &Path) -> Result<(), Invalid> {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or_else(|| Path::new("."));
+    if folder.is_dir() && !path.is_dir() {
+        return Ok(());
+    }
+    let what = if path.is_dir() {
+        "is a folder; name a file in it"
+    } else {
+        "is in no folder that there is; make it first"
+    };
+    Err(Invalid(format!("--summary {}: {what}", path.display())))
+}
+
+/// Of the shape of the summary.
+const SUMMARY_VERSION: u32 = 1;
 
 fn invalid(error: impl ToString) -> Invalid {
     Invalid(error.to_string())
@@ -268,7 +305,19 @@ fn banner(serve: &Serve, state: &State, addr: SocketAddr) -> anyhow::Result<()> 
         if let Some(hold) = profile.hold {
             writeln!(out, "  calls are held for up to {} before they are refused", hold.budget)?;
         }
-        writeln!(out, "point a bot at it (any token of the form {token} is a bot)")?;
+        let faults = state.core().faults().len();
+        if faults > 0 {
+            writeln!(out, "faults   {faults} (GET {base}/__admin/faults)")?;
+        }
+        if !state.options.people.is_empty() {
+            writeln!(out, "people   {} acts, from the first call of a bot on", state.options.people.len())?;
+        }
+        let bots = if state.options.strict {
+            format!("T is one of {}", state.options.tokens.join(", "))
+        } else {
+            format!("T is any token of the form {token}")
+        };
+        writeln!(out, "point a bot at it ({bots})")?;
         for (library, line) in CLIENTS {
             writeln!(out, "  {library:<20} {}", line.replace("BASE", &base))?;
         }

@@ -6,8 +6,7 @@ use crate::chat::Action as Fate;
 use crate::http::peers::ChatType;
 use crate::http::people::act::{Act, Action};
 use crate::http::people::{Event, Membership, Scene};
-use crate::http::state::{BotState, Known, NO_CHAT, State};
-use crate::time::Time;
+use crate::http::state::{BotState, Fated, Known, NO_CHAT, State};
 
 /// Does it, to one bot; the ids of the updates that it gets.
 ///
@@ -48,8 +47,14 @@ pub(super) fn act(state: &State, bot: &BotState, act: &Act) -> Result<Vec<u32>, 
         Action::AddBot { user } => changes(state, &scene, &known, *user, Fate::Revive),
         Action::RemoveBot { user } => changes(state, &scene, &known, *user, Fate::Die),
         Action::Migrate { to } => {
-            state.declare(known.chat.id, |declared| declared.migrated_to = Some(*to));
-            state.declare(*to, |declared| declared.r#type = Some(ChatType::Supergroup));
+            state.declare(known.chat.id, |declared| {
+                declared.migrated_to = Some(*to);
+                false
+            });
+            state.declare(*to, |declared| {
+                declared.r#type = Some(ChatType::Supergroup);
+                false
+            });
             let new = state.known(bot, *to, None);
             let first = bot.inner().new_message_ids(2) as u32;
             scene.migrate(&new.chat, first, first + 1).into()
@@ -68,10 +73,16 @@ fn changes(state: &State, scene: &Scene<'_>, known: &Known, user: i64, fate: Fat
     vec![scene.membership(user, old, new)]
 }
 
-/// Does it to all bots that there are, when it is time, and again if it is done again.
+/// Does it to all bots that there are, when it is time, and again if it is done again. Time counts from the first bot on:
+/// before, there is nobody to whom anything could be done. What becomes of a chat holds for bots that come later, too.
 pub(super) async fn again_and_again(state: Arc<State>, deed: Act) {
-    let mut closing = state.closing.subscribe();
-    let mut at = Time::ZERO.saturating_add(deed.at.unwrap_or_default());
+    let (mut closing, mut born) = (state.closing.subscribe(), state.born.subscribe());
+    let born = tokio::select! {
+        born = born.wait_for(Option::is_some) => born.ok().and_then(|born| *born),
+        _ = closing.wait_for(|closing| *closing) => return,
+    };
+    let Some(born) = born else { return };
+    let mut at = born.saturating_add(deed.at.unwrap_or_default());
     let mut times = 0_u64;
     let first = at;
     loop {
@@ -82,6 +93,17 @@ pub(super) async fn again_and_again(state: Arc<State>, deed: Act) {
         for (_, bot) in state.bots() {
             // A chat that does not exist for one bot may for another.
             drop(act(&state, &bot, &deed));
+        }
+        let fate = match deed.action {
+            Action::Block | Action::RemoveBot { .. } => Some(Fated::Blocked),
+            Action::Unblock | Action::AddBot { .. } => Some(Fated::Alive),
+            _ => None,
+        };
+        if let Some(fate) = fate {
+            state.declare(deed.chat, |declared| {
+                declared.fate = fate;
+                false
+            });
         }
         let Some(every) = deed.every.filter(|every| every.count > 0) else { return };
         times += 1;

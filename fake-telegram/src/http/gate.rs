@@ -8,6 +8,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::http::verdict::Verdict;
+use crate::limits::Limit;
 use crate::units::Share;
 
 /// One condition.
@@ -37,10 +38,22 @@ enum Operator {
 pub struct Judged {
     /// The condition.
     pub gate: String,
-    /// What was measured: a count, or parts per million.
+    /// What was measured.
     pub measured: u64,
+    /// What that is.
+    pub unit: Unit,
     /// Whether it is met; `None` without a single request.
     pub passed: Option<bool>,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// How many.
+    Count,
+    /// Of a million requests.
+    Ppm,
 }
 
 /// Why a text is no gate; the message names the way out.
@@ -95,16 +108,40 @@ impl Gate {
             Operator::More => left > right,
         };
         let passed = (verdict.requests > 0).then_some(met);
-        Judged { gate: self.text.clone(), measured: measured as u64, passed }
+        let unit = if self.is_rate { Unit::Ppm } else { Unit::Count };
+        Judged { gate: self.text.clone(), measured: measured as u64, unit, passed }
     }
+
+    /// Whether there is its limit.
+    ///
+    /// # Errors
+    /// If it names one that is not among `limits`: it would never fail.
+    pub fn check(&self, limits: &[Limit]) -> Result<(), GateError> {
+        let Some(limit) = &self.limit else { return Ok(()) };
+        let names: Vec<&str> = limits.iter().map(|limit| limit.name.as_str()).collect();
+        if names.contains(&limit.as_str()) {
+            return Ok(());
+        }
+        let problem = match nearest(limit, &names) {
+            Some(near) => {
+                format!("unknown limit `{limit}`; did you mean `{near}`? Known are {}", names.join(", "))
+            }
+            None => format!("unknown limit `{limit}`; the profile has none"),
+        };
+        Err(GateError { text: self.text.clone(), problem })
+    }
+}
+
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    known.iter().copied().max_by_key(|known| (strsim::jaro(known, name) * 1e6) as u64)
 }
 
 impl fmt::Display for Judged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { gate, measured, passed } = self;
+        let Self { gate, measured, unit, passed } = self;
         match passed {
             Some(true) => write!(f, "passed  {gate}"),
-            Some(false) if gate.contains('%') => {
+            Some(false) if *unit == Unit::Ppm => {
                 write!(f, "FAILED  {gate}  (measured {}%)", *measured as f64 / 1e4)
             }
             Some(false) => write!(f, "FAILED  {gate}  (measured {measured})"),
@@ -159,8 +196,7 @@ impl FromStr for Gate {
         };
         let Some(metric) = METRICS.iter().position(|(known, ..)| *known == name) else {
             let known: Vec<&str> = METRICS.iter().map(|(name, ..)| *name).collect();
-            let near = known.iter().max_by_key(|known| (strsim::jaro(known, name) * 1e6) as u64);
-            let near = near.map_or("", |near| near);
+            let near = nearest(name, &known).unwrap_or_default();
             return Err(wrong(format!(
                 "unknown metric `{name}`; did you mean `{near}`? Known are {}",
                 known.join(", ")
@@ -213,6 +249,18 @@ mod tests {
         }
         let nothing = "early_retries == 0".parse::<Gate>().expect("a gate").judge(&Verdict::sum(&[]));
         assert_eq!(nothing.passed, None);
+    }
+
+    /// A limit that is not there is never refused by: the gate would always pass.
+    #[test]
+    fn a_limit_has_to_be_there() {
+        let check = |gate: &str| {
+            let gate = gate.parse::<Gate>().expect("a gate");
+            gate.check(&crate::profile::Profile::telegram().limits).map_err(|error| error.to_string())
+        };
+        assert_eq!(check("throttled{limit:token} == 0"), Ok(()));
+        let error = check("throttled{limit:tokn} == 0").expect_err("there is no such limit");
+        assert!(error.contains("did you mean `token`"), "{error}");
     }
 
     #[test]

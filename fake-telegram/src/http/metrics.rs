@@ -27,6 +27,11 @@ pub(super) fn text(state: &State) -> String {
         }
     }
     let (bots, all) = state.verdicts();
+    // What has not happened yet is 0 and not absent: so alerts can be written before.
+    for limit in &state.core().profile().limits {
+        let labels = [("limit", limit.name.clone())];
+        drop((throttled.get_or_create(&labels), early.get_or_create(&labels)));
+    }
     for (limit, count) in &all.throttled {
         throttled.get_or_create(&[("limit", limit.clone())]).inc_by(*count);
     }

@@ -38,6 +38,8 @@ pub struct State {
     declared: Mutex<FxHashMap<ChatId, Declared>>,
     /// Told when a call was held: somebody has to wake it.
     pub(super) held: Notify,
+    /// When the first bot came into being.
+    pub(super) born: watch::Sender<Option<Time>>,
     /// Whether the server is to end.
     pub(super) closing: watch::Sender<bool>,
     pub(super) connections: AtomicUsize,
@@ -115,6 +117,7 @@ impl State {
             bots: RwLock::default(),
             declared: Mutex::default(),
             held: Notify::new(),
+            born: watch::Sender::new(None),
             closing: watch::Sender::new(false),
             connections: AtomicUsize::new(0),
             options,
@@ -168,6 +171,8 @@ impl State {
             inner: Mutex::new(inner),
         });
         bots.insert(token.into(), bot.clone());
+        let now = self.clock.now();
+        self.born.send_if_modified(|born| born.is_none() && born.replace(now).is_none());
         Ok(bot)
     }
 
@@ -225,21 +230,21 @@ impl State {
         index
     }
 
-    /// Something happens to a chat, whichever bot writes to it.
-    pub(super) fn declare(&self, id: ChatId, change: impl Fn(&mut Declared)) {
-        let declared = {
+    /// Something is said of a chat, whichever bot writes to it; `change` says whether it happens to the chat now.
+    pub(super) fn declare(&self, id: ChatId, change: impl Fn(&mut Declared) -> bool) {
+        let (declared, happens) = {
             let mut all = self.declared();
             let declared = all.entry(id).or_default();
-            change(declared);
-            *declared
+            let happens = change(declared);
+            (*declared, happens)
         };
         for (_, bot) in self.bots() {
-            self.apply(&bot, id, declared);
+            self.apply(&bot, id, declared, happens);
         }
     }
 
     /// A bot learns what was said of a chat that it knows.
-    fn apply(&self, bot: &BotState, id: ChatId, declared: Declared) {
+    fn apply(&self, bot: &BotState, id: ChatId, declared: Declared, happens: bool) {
         let mut inner = bot.inner();
         let Some(known) = inner.chats.get_mut(&id) else { return };
         known.migrated_to = declared.migrated_to;
@@ -251,7 +256,9 @@ impl State {
             return;
         }
         drop(inner);
-        self.core().happens(&self.clock, index, fate.action().unwrap_or(Action::Revive));
+        if happens {
+            self.core().happens(&self.clock, index, fate.action().unwrap_or(Action::Revive));
+        }
     }
 
     /// Forgets what bots did, all or one of them; what was declared stays.
@@ -268,6 +275,16 @@ impl State {
                 self.core().reset(self.options.chats());
                 self.journal().clear();
             }
+        }
+        drop(bots);
+        self.make_bots();
+    }
+
+    /// The bots that exist from the start.
+    pub(super) fn make_bots(&self) {
+        for token in &self.options.tokens {
+            // They were sound when the server began.
+            drop(self.bot(token));
         }
     }
 

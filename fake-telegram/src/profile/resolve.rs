@@ -144,9 +144,11 @@ impl LimitSettings {
         profile: &str,
         own: &[Limit],
     ) -> Result<Option<Limit>, ProfileError> {
-        if self.off == Some(true) {
+        let is_off = self.off == Some(true);
+        if is_off && base.is_some() {
             return Ok(None);
         }
+        // One that is off is one that there is, or that is written out.
         let kind = self.algorithm.or_else(|| base.map(|limit| limit.algorithm.kind()));
         let kind = kind.ok_or_else(|| {
             let names: Vec<&str> = own.iter().map(|limit| limit.name.as_str()).collect();
@@ -178,7 +180,7 @@ impl LimitSettings {
             penalty: self.penalty.map_or(Ok(before), |settings| settings.resolve(name, before))?,
         };
         limit.check().map_err(|source| ProfileError::Limit { name: name.to_owned(), source })?;
-        Ok(Some(limit))
+        Ok((!is_off).then_some(limit))
     }
 
     /// The algorithm `kind`, with parameters from here, else from `base`.

@@ -174,3 +174,36 @@ async fn the_flags_of_the_local_bot_api_server_are_taken() {
     assert_eq!(process.send(7001).await, 200);
     assert_eq!(process.signal("-TERM").0, Some(0));
 }
+
+/// What would be found out too late, or never.
+#[test]
+fn gates_limits_and_files_that_cannot_be_are_refused_at_once() {
+    for (flags, why) in [
+        (["--gate", "throttled{limit:tokn} == 0"], "did you mean `token`"),
+        (["--limit", "tokne:off"], "did you mean `token`"),
+        (["--summary", "/nowhere/at/all.json"], "make it first"),
+    ] {
+        let (code, said) = refused(&flags);
+        assert_eq!(code, Some(104), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+/// The summary says what it is, and goes to standard output as a document of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_summary_names_its_version_seed_and_units() {
+    let gate = "throttled: rate < 1%";
+    let process =
+        Process::start(&["-q", "--seed", "9", "--gate", gate, "--no-fail", "--frozen", "--summary", "-"]);
+    let mut statuses = Vec::new();
+    for _ in 0..6 {
+        statuses.push(process.send(7).await);
+    }
+    assert_eq!(statuses, [200, 200, 200, 200, 200, 429]);
+    let (code, said) = process.signal("-TERM");
+    let summary: Value = serde_json::from_str(&said).expect("JSON and nothing else");
+    assert_eq!((code, &summary["schema_version"], &summary["seed"]), (Some(0), &1.into(), &9.into()));
+    // One of six, in millionths.
+    let judged = serde_json::json!({ "gate": gate, "measured": 166_666, "unit": "ppm", "passed": false });
+    assert_eq!(summary["gates"], serde_json::json!([judged]));
+}

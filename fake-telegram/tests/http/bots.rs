@@ -7,7 +7,7 @@ use fake_telegram::http::peers::ChatType;
 use fake_telegram::units::Share;
 use serde_json::json;
 
-use crate::fake::Fake;
+use crate::fake::{BOT, Fake};
 
 const A: &str = "110000:AAone";
 const B: &str = "220000:AAtwo";
@@ -97,5 +97,17 @@ async fn calls_about_no_chat_are_no_chats_business() {
     for offset in 1..40 {
         fake.call_by(A, "getMe", json!({})).await.result();
         fake.call_by(A, "getUpdates", json!({ "offset": offset })).await.result();
+    }
+}
+
+/// A reset forgets what they did, not that they are there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bots_from_the_start_outlive_a_reset() {
+    let tokens = vec![BOT.to_owned()];
+    let fake = Fake::with(Options { frozen: true, strict: true, tokens, ..Options::default() });
+    for body in [json!({}), json!({ "token": BOT })] {
+        fake.tell("reset", body).await;
+        assert_eq!(fake.look("state").await["bots"][0]["id"], 110_000);
+        fake.tell("users", json!({ "chat": 7, "action": "write", "text": "x" })).await;
     }
 }

@@ -186,7 +186,7 @@ async fn what_nobody_can_do_is_refused_with_the_way_out() {
         (json!({ "token": BOT, "chat": 7001, "action": "write" }), 400, "text"),
         (json!({ "token": BOT, "chat": 7001, "action": "dance" }), 400, "write"),
         (json!({ "token": BOT, "chat": 7001, "action": "write", "text": "x" }), 404, "declare"),
-        (json!({ "token": "nonsense", "chat": 7001, "action": "write", "text": "x" }), 400, "Not Found"),
+        (json!({ "token": "nonsense", "chat": 7001, "action": "write", "text": "x" }), 400, "123456:SECRET"),
         (json!({ "token": BOT, "chat": 7001, "action": "write", "text": "x", "at": "1s" }), 400, "--people"),
         (json!("nonsense"), 400, ""),
     ] {
@@ -195,4 +195,66 @@ async fn what_nobody_can_do_is_refused_with_the_way_out() {
         assert!(answer.text.contains(word), "{act}: {}", answer.text);
     }
     assert_eq!(fake.admin(reqwest::Method::DELETE, "users", None).await.status, 405);
+}
+
+/// Time counts from the first bot on: what is due at once is done then, whoever called late.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_happens_before_there_is_a_bot_and_fates_hold_for_later_ones() {
+    let acts = json!([
+        { "chat": 7001, "action": "write", "text": "first" },
+        { "chat": 7002, "action": "block" },
+        { "chat": 7001, "action": "write", "text": "later", "at": "10s" },
+    ]);
+    let people = serde_json::from_value(acts).expect("acts");
+    let fake = Fake::with(Options { frozen: true, people, ..Options::default() });
+    fake.advance("1h").await;
+    assert!(fake.call("getMe", json!({})).await.result()["is_bot"] == true);
+    let pending = |state: &Value, count: u64| state["bots"][0]["pending_updates"] == count;
+    fake.until("what is due at once", |state| pending(state, 2)).await;
+    fake.advance("9s").await;
+    assert!(pending(&fake.look("state").await, 2));
+    fake.advance("1s").await;
+    fake.until("what is due 10 s later", |state| pending(state, 3)).await;
+    for token in [BOT, "220000:AAother"] {
+        let answer = fake.call_by(token, "sendMessage", json!({ "chat_id": 7002, "text": "x" })).await;
+        assert_eq!(answer.failure(), (403, "Forbidden: bot was blocked by the user"), "{token}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn to_declare_a_chat_brings_it_back_and_unblocks_nobody() {
+    let fake = Fake::frozen();
+    let send = |chat: i64| fake.call("sendMessage", json!({ "chat_id": chat, "text": "x" }));
+    send(7001).await.result();
+    act(&fake, json!({ "chat": 7001, "action": "block" })).await;
+    fake.tell("chats", json!({ "chat": 7001 })).await;
+    assert_eq!(send(7001).await.status, 403);
+    fake.tell("chats", json!({ "chat": 7001, "action": "unblock" })).await;
+    send(7001).await.result();
+    fake.tell("chats", json!({ "chat": 7001, "action": "delete" })).await;
+    assert_eq!(send(7001).await.failure(), (400, "Bad Request: chat not found"));
+    fake.tell("chats", json!({ "chat": 7001 })).await;
+    send(7001).await.result();
+    fake.tell("chats", json!({ "chat": -5001, "action": "migrate", "to": -1_000_000_005_001_i64 })).await;
+    assert_eq!(send(-5001).await.body["parameters"]["migrate_to_chat_id"], -1_000_000_005_001_i64);
+    fake.tell("chats", json!({ "chat": -5001 })).await;
+    send(-5001).await.result();
+    for wrong in [
+        json!({ "chat": 7, "action": "migrate", "to": -5 }),
+        json!({ "chat": -5, "action": "migrate", "to": -5 }),
+    ] {
+        assert_eq!(fake.admin(reqwest::Method::POST, "chats", Some(wrong)).await.status, 400);
+    }
+}
+
+/// One of a list cannot be read: nothing is done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_acts_is_done_as_a_whole() {
+    let fake = Fake::frozen();
+    let acts = json!([
+        { "token": BOT, "chat": 7001, "action": "write", "text": "x" },
+        { "token": BOT, "chat": 7001, "action": "nope" },
+    ]);
+    assert_eq!(fake.admin(reqwest::Method::POST, "users", Some(acts)).await.status, 400);
+    assert_eq!(updates(&fake, 0).await.len(), 0);
 }
