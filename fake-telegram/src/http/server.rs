@@ -217,6 +217,10 @@ async fn wake(state: Arc<State>) {
 
 async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Cut> {
     let (parts, body) = request.into_parts();
+    if parts.uri.authority().is_some() {
+        let failure = Failure::new(404, "Not Found: absolute URI is specified in the Request-Line");
+        return Reply::failure(&failure).into_response(true);
+    }
     let reply = match request::route(parts.uri.path()) {
         Route::Call { token, method } => {
             if parts.method != Method::GET && parts.method != Method::POST {
