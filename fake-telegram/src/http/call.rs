@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use crate::api::{Answer, Decision, Forbidden, Garbage, LimitIndex, Method, Request, Truth};
+use crate::api::{Answer, Decision, Forbidden, LimitIndex, Method, Request, Truth};
 use crate::hint::RetryHint;
 use crate::http::answers::{self, Call, Scene};
 use crate::http::core::{Arrival, Fate};
@@ -15,7 +15,7 @@ use crate::http::journal::{self, Entry, Outcome};
 use crate::http::methods::MethodInfo;
 use crate::http::params::Params;
 use crate::http::peers::ChatType;
-use crate::http::reply::{JSON, Reply};
+use crate::http::reply::Reply;
 use crate::http::state::{BotState, InFlight, Known, NO_CHAT, State};
 use crate::http::updates::Change;
 use crate::http::webhook;
@@ -166,6 +166,7 @@ impl Job {
             Truth::Replayed => self.replay(),
             _ => Ok(Reply::ok(())),
         };
+        let said = |status| Reply::raw(status, decision.answer.content_type(), decision.answer.body());
         let (mut reply, outcome) = match decision.answer {
             Answer::Message { .. } | Answer::Nothing => match reply {
                 Ok(reply) => (reply, Outcome::Ok),
@@ -177,16 +178,9 @@ impl Job {
             Answer::ChatNotFound => {
                 (Reply::failure(&Failure::new(400, "Bad Request: chat not found")), Outcome::Rejected)
             }
-            Answer::Rejected { status } => {
-                (Reply::raw(status, JSON, decision.answer.body()), Outcome::Rejected)
-            }
-            Answer::ServerError { status } => {
-                (Reply::raw(status, JSON, decision.answer.body()), Outcome::Failed)
-            }
-            Answer::Garbage(garbage) => {
-                let content_type = if garbage == Garbage::Html { "text/html" } else { JSON };
-                (Reply::raw(200, content_type, decision.answer.body()), Outcome::Garbage)
-            }
+            Answer::Rejected { status } => (said(status), Outcome::Rejected),
+            Answer::ServerError { status, .. } => (said(status), Outcome::Failed),
+            Answer::Garbage(_) => (said(200), Outcome::Garbage),
             Answer::ConnectionLost | Answer::TimedOut | Answer::Unreachable => (Reply::cut(), Outcome::Lost),
         };
         let truth = self.truth(&decision);

@@ -9,6 +9,7 @@ mod binary;
 mod bots;
 mod crowds;
 mod ends;
+mod failures;
 mod fake;
 mod files;
 mod limits;
