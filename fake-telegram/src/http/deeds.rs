@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::chat::Action as Fate;
+use crate::http::contents::Query;
 use crate::http::peers::ChatType;
 use crate::http::people::act::{Act, Action};
 use crate::http::people::{Event, Membership, Scene};
@@ -35,12 +36,14 @@ pub(super) fn act(state: &State, bot: &BotState, act: &Act) -> Result<Vec<u32>, 
         Action::Tap { user, message_id, data } => {
             let mut inner = bot.inner();
             let query = inner.new_query_id();
-            inner.contents.add_callback_query(query.to_string());
+            inner.contents.add_query(query.to_string(), Query::Callback, scene.date);
             let message = inner.contents.fields(known.chat.id, i64::from(*message_id));
             vec![scene.tap(*user, query, *message_id, message.map(Into::into), data)]
         }
         Action::InlineQuery { user, query } => {
-            let id = bot.inner().new_query_id();
+            let mut inner = bot.inner();
+            let id = inner.new_query_id();
+            inner.contents.add_query(id.to_string(), Query::Inline, scene.date);
             vec![scene.inline_query(*user, id, query)]
         }
         Action::Block => changes(state, &scene, &known, known.chat.id.0, Fate::Die),

@@ -117,6 +117,21 @@ async fn chats_are_blocked_deleted_and_deactivated_for_every_bot() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_inline_query_is_answered_while_it_is_known() {
+    let fake = Fake::frozen();
+    act(&fake, json!({ "chat": 7001, "action": "inline-query", "query": "cats" })).await;
+    let id = updates(&fake, 0).await[0]["inline_query"]["id"].clone();
+    let answer = |id: Value| fake.call("answerInlineQuery", json!({ "inline_query_id": id, "results": [] }));
+    assert_eq!(answer(id.clone()).await.result(), true);
+    assert_eq!(answer(json!("999")).await.status, 400);
+    fake.advance("20s").await;
+    let known = "Bad Request: query is too old and response timeout expired or query ID is invalid";
+    let (status, description) = (answer(id.clone()).await.status, answer(id).await);
+    assert!(description.failure().1.eq_ignore_ascii_case(known), "{}", description.text);
+    assert_eq!(status, 400);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_said_of_a_chat_counts_for_bots_that_know_it() {
     let fake = Fake::frozen();
     let id = -1_001_234_567_890_i64;
