@@ -269,6 +269,9 @@ impl Job {
     }
 
     fn forbidden(&self, why: Forbidden) -> Failure {
+        if self.chat.as_ref().is_some_and(|known| known.is_deleted) {
+            return Failure::new(403, "Forbidden: the group chat was deleted");
+        }
         let kind = self.chat.as_ref().map(|known| known.chat.r#type);
         match (why, kind) {
             (Forbidden::Kicked, Some(ChatType::Supergroup)) => {

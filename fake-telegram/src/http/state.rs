@@ -90,6 +90,8 @@ pub(super) struct Known {
     pub(super) index: ChatIndex,
     pub(super) chat: Chat,
     pub(super) migrated_to: Option<ChatId>,
+    /// Whether it is a group that was deleted: nobody can be in it.
+    pub(super) is_deleted: bool,
 }
 
 /// No chat of the model: calls about it are answered with 400.
@@ -199,16 +201,17 @@ impl State {
         let r#type = declared.and_then(|declared| declared.r#type).unwrap_or(guess);
         let chat = Chat { id, r#type, username };
         let migrated_to = declared.and_then(|declared| declared.migrated_to);
-        // Nobody has the id 0.
+        let is_deleted = declared.is_some_and(|declared| declared.fate == Fated::Deleted);
+        // Nobody has the id 0. Of what was deleted only groups are still known.
         let is_unknown = id == ChatId(0)
             || declared.is_none() && self.options.declared_chats_only
-            || declared.is_some_and(|declared| declared.fate == Fated::Deleted);
+            || is_deleted && r#type != ChatType::Group;
         let index = match self.options.index_of(id) {
             _ if is_unknown => NO_CHAT,
             Some(index) => index,
             None => self.new_chat(r#type.kind(), declared.map_or(Fated::Alive, |declared| declared.fate)),
         };
-        let known = Known { index, chat, migrated_to };
+        let known = Known { index, chat, migrated_to, is_deleted };
         // What is unknown today may be declared tomorrow.
         if index == NO_CHAT {
             return known;
@@ -243,6 +246,7 @@ impl State {
         let mut inner = bot.inner();
         let Some(known) = inner.chats.get_mut(&id) else { return };
         known.migrated_to = declared.migrated_to;
+        known.is_deleted = false;
         let (index, fate) = (known.index, declared.fate);
         let is_other = declared.r#type.is_some_and(|r#type| r#type != known.chat.r#type);
         if fate == Fated::Deleted || is_other {
@@ -295,8 +299,8 @@ impl State {
 impl Fated {
     const fn action(self) -> Option<Action> {
         match self {
-            Self::Alive | Self::Deleted => None,
-            Self::Blocked => Some(Action::Die),
+            Self::Alive => None,
+            Self::Blocked | Self::Deleted => Some(Action::Die),
             Self::Deactivated => Some(Action::Deactivate),
         }
     }
