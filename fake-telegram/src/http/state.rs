@@ -107,7 +107,7 @@ impl State {
     /// If the faults are impossible, or the host has no sound TLS set-up.
     pub fn new(options: Options) -> anyhow::Result<Self> {
         let clock = Arc::new(Clock::new(options.speed, options.frozen));
-        let core = Core::new(options.profile.clone(), options.faults.clone(), options.chats(), options.seed)?;
+        let core = Core::new(options.profile.clone(), options.faults.clone(), options.chats(), options.seed, options.speed)?;
         Ok(Self {
             clock,
             methods: Methods::load(),
@@ -265,6 +265,7 @@ impl State {
             Some(token) => {
                 if let Some(bot) = bots.shift_remove(token) {
                     bot.inbox.reset();
+                    self.core().free_token(&self.clock, bot.token);
                 }
             }
             None => {
