@@ -90,7 +90,7 @@ pub(super) async fn call(
     match fate {
         Fate::Decided(decision) => job.finish(decision).await,
         Fate::Held(decision) => {
-            state.held.notify_one();
+            state.wakes.notify_one();
             let held = async move {
                 let mut closing = job.state.closing.subscribe();
                 let decision = tokio::select! {

@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 
 use crate::api::{
-    Answer, CallId, ChatIndex, Decision, Draws, LimitIndex, Request, TokenIndex, Truth,
+    Answer, CallId, ChatIndex, ChatKind, Decision, Draws, LimitIndex, Request, TokenIndex, Truth,
 };
-use crate::chat::{Action, Chats};
+use crate::chat::{Action, Chats, Happening};
 use crate::draw::draw;
 use crate::early::{COMMON_KNOWLEDGE, Called, EarlyRetries};
 use crate::fault::{Fault, FaultError, Faults};
@@ -133,9 +133,23 @@ impl Core {
         self.set_profile(self.profile.clone());
     }
 
-    /// The chats.
-    pub(super) const fn chats(&mut self) -> &mut Chats {
-        self.model.chats()
+    /// A chat of its own for one bot: the copy of a scenario's, or one of `kind`. Whether something will happen to it
+    /// sooner than whatever anybody waits for.
+    pub(super) fn add_chat(
+        &mut self,
+        clock: &Clock,
+        of: Option<ChatIndex>,
+        kind: ChatKind,
+    ) -> (ChatIndex, bool) {
+        let now = clock.now();
+        self.advance(now);
+        let chats = self.model.chats();
+        let before = chats.next_change();
+        let index = match of {
+            Some(of) => chats.copy(of, now),
+            None => chats.add(kind, 1),
+        };
+        (index, chats.next_change() != before)
     }
 
     /// Something happens to a chat.
@@ -183,14 +197,17 @@ impl Core {
         look(&mut self.model, now)
     }
 
-    /// Lets everything happen that is due; when the next thing is.
-    pub(super) fn catch_up(&mut self, clock: &Clock) -> Option<Time> {
+    /// Lets everything happen that is due: what happened to chats by itself since this was last asked, and when the next
+    /// thing is due.
+    pub(super) fn catch_up(&mut self, clock: &Clock) -> (Vec<Happening>, Option<Time>) {
         self.advance(clock.now());
-        self.model.next_timeout()
+        let next = [self.model.next_timeout(), self.model.chats().next_change()];
+        (self.model.chats().take_happened(), next.into_iter().flatten().min())
     }
 
     fn advance(&mut self, now: Time) {
         self.model.advance(now);
+        self.model.chats().follow(now);
         self.tell(None);
     }
 
@@ -234,7 +251,7 @@ fn early(profile: &Profile, speed: u32) -> EarlyRetries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{ChatKind, Method};
+    use crate::api::Method;
     use crate::fault::{FaultKind, Phase};
     use crate::hint::RetryHint;
     use crate::time::Duration;

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::chat::Action as Fate;
+use rustc_hash::FxHashMap;
+
+use crate::api::ChatIndex;
+use crate::chat::{Action as Fate, Happening};
 use crate::http::contents::Query;
-use crate::http::peers::ChatType;
+use crate::http::objects::OWNER;
+use crate::http::peers::{Chat, ChatType};
 use crate::http::people::act::{Act, Action};
 use crate::http::people::{Event, Membership, Scene};
 use crate::http::state::{BotState, Known, NO_CHAT, State};
@@ -61,14 +65,47 @@ pub(super) fn act(state: &State, bot: &BotState, act: &Act) -> Result<Vec<u32>, 
     Ok(events.into_iter().filter_map(|Event { kind, payload }| bot.inbox.push(kind, payload)).collect())
 }
 
+/// Lets everything happen that is due, and tells the bots that know the chats; when the next thing is due.
+///
+/// That an account is gone nobody tells.
+pub(super) fn catch_up(state: &State) -> Option<Time> {
+    let (happened, next) = state.core().catch_up(&state.clock);
+    if happened.is_empty() {
+        return next;
+    }
+    let happened = happened.into_iter().filter(|happening| !happening.is_about_an_account());
+    let mut by_chat: FxHashMap<ChatIndex, Vec<Happening>> = FxHashMap::default();
+    happened.for_each(|happening| by_chat.entry(happening.chat).or_default().push(happening));
+    for (_, bot) in state.bots() {
+        let mut concerned: Vec<(Time, Chat, bool)> = Vec::new();
+        for known in bot.inner().chats.values() {
+            let happened = by_chat.get(&known.index).into_iter().flatten();
+            concerned.extend(happened.map(|it| (it.at, known.chat.clone(), it.after.is_some())));
+        }
+        // In an order that is always the same; of one chat, as it happened.
+        concerned.sort_by_key(|(at, chat, _)| (*at, chat.id));
+        for (at, chat, dies) in concerned {
+            let user = if chat.r#type == ChatType::Private { chat.id.0 } else { OWNER };
+            let scene = Scene { bot: &bot.bot, chat: &chat, date: state.clock.unix(at) };
+            let Event { kind, payload } = changed(&scene, user, dies);
+            bot.inbox.push(kind, payload);
+        }
+    }
+    next
+}
+
 /// The bot is blocked, thrown out, let in again.
 fn changes(state: &State, scene: &Scene<'_>, known: &Known, user: i64, fate: Fate) -> Vec<Event> {
     state.core().happens(&state.clock, known.index, fate);
-    let (old, new) = match fate {
-        Fate::Revive => (Membership::Kicked, Membership::Member),
-        Fate::Die | Fate::Deactivate => (Membership::Member, Membership::Kicked),
+    vec![changed(scene, user, fate != Fate::Revive)]
+}
+
+fn changed(scene: &Scene<'_>, user: i64, dies: bool) -> Event {
+    let (old, new) = match dies {
+        false => (Membership::Kicked, Membership::Member),
+        true => (Membership::Member, Membership::Kicked),
     };
-    vec![scene.membership(user, old, new)]
+    scene.membership(user, old, new)
 }
 
 /// Does it to all bots that there are, when it is time, and again if it is done again.

@@ -196,11 +196,11 @@ impl Drop for Connection {
     }
 }
 
-/// Lets calls that are held go on when their time has come.
+/// Lets what happens by itself happen when its time has come: calls that are held go on, chats die and come back.
 async fn wake(state: Arc<State>) {
     let mut closing = state.closing.subscribe();
     loop {
-        let next = state.core().catch_up(&state.clock);
+        let next = deeds::catch_up(&state);
         let due = async {
             match next {
                 Some(at) => state.clock.sleep_until(at).await,
@@ -209,7 +209,7 @@ async fn wake(state: Arc<State>) {
         };
         tokio::select! {
             () = due => {}
-            () = state.held.notified() => {}
+            () = state.wakes.notified() => {}
             _ = closing.wait_for(|closing| *closing) => return,
         }
     }

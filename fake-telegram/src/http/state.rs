@@ -36,8 +36,8 @@ pub struct State {
     bots: RwLock<IndexMap<Box<str>, Arc<BotState>, FxBuildHasher>>,
     /// What was said of chats, whichever bot writes to them.
     declared: Mutex<FxHashMap<ChatId, Declared>>,
-    /// Told when a call was held: somebody has to wake it.
-    pub(super) held: Notify,
+    /// Told when something will happen by itself: a call that is held goes on, a chat dies.
+    pub(super) wakes: Notify,
     /// Whether the server is to end.
     pub(super) closing: watch::Sender<bool>,
     pub(super) connections: AtomicUsize,
@@ -107,7 +107,13 @@ impl State {
     /// If the faults are impossible, or the host has no sound TLS set-up.
     pub fn new(options: Options) -> anyhow::Result<Self> {
         let clock = Arc::new(Clock::new(options.speed, options.frozen));
-        let core = Core::new(options.profile.clone(), options.faults.clone(), options.chats(), options.seed, options.speed)?;
+        let core = Core::new(
+            options.profile.clone(),
+            options.faults.clone(),
+            options.chats(),
+            options.seed,
+            options.speed,
+        )?;
         Ok(Self {
             clock,
             methods: Methods::load(),
@@ -116,7 +122,7 @@ impl State {
             journal: Mutex::new(Journal::new(options.journal)),
             bots: RwLock::default(),
             declared: Mutex::default(),
-            held: Notify::new(),
+            wakes: Notify::new(),
             closing: watch::Sender::new(false),
             connections: AtomicUsize::new(0),
             options,
@@ -208,8 +214,7 @@ impl State {
             || is_deleted && r#type != ChatType::Group;
         let index = match self.options.index_of(id) {
             _ if is_unknown => NO_CHAT,
-            Some(index) => index,
-            None => self.new_chat(r#type.kind(), declared.map_or(Fated::Alive, |declared| declared.fate)),
+            of => self.new_chat(of, r#type.kind(), declared.map_or(Fated::Alive, |declared| declared.fate)),
         };
         let known = Known { index, chat, migrated_to, is_deleted };
         // What is unknown today may be declared tomorrow.
@@ -219,9 +224,14 @@ impl State {
         bot.inner().chats.entry(id).or_insert(known).clone()
     }
 
-    fn new_chat(&self, kind: ChatKind, fate: Fated) -> ChatIndex {
+    /// A chat of its own for a bot, so that what people do to one does not concern the others; `of` is the chat of the
+    /// scenario that it is.
+    fn new_chat(&self, of: Option<ChatIndex>, kind: ChatKind, fate: Fated) -> ChatIndex {
         let mut core = self.core();
-        let index = core.chats().add(kind, 1);
+        let (index, is_next) = core.add_chat(&self.clock, of, kind);
+        if is_next {
+            self.wakes.notify_one();
+        }
         if let Some(action) = fate.action() {
             core.happens(&self.clock, index, action);
         }

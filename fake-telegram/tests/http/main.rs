@@ -17,5 +17,6 @@ mod malformed;
 mod people;
 mod polls;
 mod properties;
+mod scenarios;
 mod verdicts;
 mod webhooks;
