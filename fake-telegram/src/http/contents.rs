@@ -36,7 +36,7 @@ pub struct Contents {
     /// The JSON of messages, by chat and id.
     messages: Bounded<(ChatId, i64), Box<RawValue>>,
     files: Files,
-    /// When each was asked, by its id.
+    /// Until when each may be answered, by its id.
     queries: Bounded<String, (Query, i64)>,
     settings: Bounded<String, Value>,
 }
@@ -79,14 +79,14 @@ impl Contents {
         self.messages.remove(&(chat, message_id)).is_some()
     }
 
-    /// Somebody asks something at `date`, Unix time in seconds.
-    pub fn add_query(&mut self, id: impl Into<String>, query: Query, date: i64) {
-        self.queries.insert(id.into(), (query, date));
+    /// Somebody asks something that may be answered up to `until`, Unix time in seconds.
+    pub fn add_query(&mut self, id: impl Into<String>, query: Query, until: i64) {
+        self.queries.insert(id.into(), (query, until));
     }
 
-    /// When that was asked.
-    pub fn asked_at(&self, id: &str, query: Query) -> Option<i64> {
-        self.queries.get(id).filter(|(asked, _)| *asked == query).map(|(_, date)| *date)
+    /// Whether it may be answered at `date`.
+    pub fn may_answer(&self, id: &str, query: Query, date: i64) -> bool {
+        self.queries.get(id).is_some_and(|(asked, until)| *asked == query && date <= *until)
     }
 
     /// Keeps a value under a key, or forgets it.

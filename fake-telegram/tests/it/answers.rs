@@ -409,8 +409,8 @@ fn a_poll_closes_once() {
 #[test]
 fn taps_that_the_server_told_of_can_be_answered() {
     let mut world = World::new();
-    world.contents.add_query("77", Query::Callback, world.date);
-    world.contents.add_query("78", Query::Inline, world.date);
+    world.contents.add_query("77", Query::Callback, world.date + 15);
+    world.contents.add_query("78", Query::Inline, world.date + 15);
     let callback = json!({ "callback_query_id": "77", "text": "ok" });
     let inline = json!({ "inline_query_id": "78", "results": [] });
     for age in [0, 15] {
@@ -423,7 +423,7 @@ fn taps_that_the_server_told_of_can_be_answered() {
     assert_eq!(world.refusal("answerCallbackQuery", &callback), old);
     assert_eq!(world.refusal("answerInlineQuery", &inline), old);
     // Each kind has its own method.
-    world.contents.add_query("79", Query::Inline, world.date);
+    world.contents.add_query("79", Query::Inline, world.date + 15);
     assert_eq!(world.refusal("answerCallbackQuery", &json!({ "callback_query_id": "79" })), old);
 }
 

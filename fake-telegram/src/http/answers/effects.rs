@@ -209,18 +209,13 @@ fn delete(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Value, Failure> {
 
 /// The server writes `query ID`, or has written `query id`: teloxide 0.17 (`errors.rs`) knows the latter to the letter.
 fn answer_query(params: &Params, id: &str, query: Query, scene: &Scene<'_>) -> Result<Value, Failure> {
-    let asked_at = scene.contents.asked_at(&params.text(id).unwrap_or_default(), query);
-    if asked_at.is_some_and(|asked_at| scene.date - asked_at <= ANSWERED_WITHIN) {
+    if scene.contents.may_answer(&params.text(id).unwrap_or_default(), query, scene.date) {
         return Ok(Value::Bool(true));
     }
     Err(Failure::bad_request(
         "Bad Request: query is too old and response timeout expired or query id is invalid",
     ))
 }
-
-/// How long a query may be answered, in seconds; assumed. Nothing is published: an answer after 20 s was too late
-/// (eternnoir/pyTelegramBotAPI#1615), where people guess 5 to 10 s.
-const ANSWERED_WITHIN: i64 = 15;
 
 /// Whom a setting is for: values differ by scope, language and chat.
 fn setting_key(name: &str, call: &Call<'_>) -> String {
