@@ -113,6 +113,8 @@ pub enum Answer {
     ServerError {
         /// 500, 502 or 504.
         status: u16,
+        /// Whether a proxy in front says so, with a page, not the server with JSON.
+        page: bool,
     },
     /// 200, and the body is not what it should be.
     Garbage(Garbage),
@@ -235,7 +237,7 @@ impl Answer {
             Self::TooManyRequests { .. } => 429,
             Self::Forbidden(_) => 403,
             Self::ChatNotFound => 400,
-            Self::Rejected { status } | Self::ServerError { status } => status,
+            Self::Rejected { status } | Self::ServerError { status, .. } => status,
             Self::ConnectionLost | Self::TimedOut | Self::Unreachable => return None,
         })
     }
@@ -257,9 +259,16 @@ impl Answer {
         }
     }
 
+    /// The media type of the body.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::ServerError { page: true, .. } | Self::Garbage(Garbage::Html) => "text/html",
+            _ => "application/json",
+        }
+    }
+
     /// The body, to the byte (shapes and texts: telegram.md 2.2, 2.3, `bot-api-errors.json`).
     pub fn body(self) -> String {
-        const HTML_502: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n";
         match self {
             Self::Message { message_id } => {
                 format!(r#"{{"ok":true,"result":{{"message_id":{message_id}}}}}"#)
@@ -275,11 +284,10 @@ impl Answer {
             Self::Rejected { status: 401 } => error(401, "Unauthorized"),
             Self::Rejected { status: 404 } => error(404, "Not Found"),
             Self::Rejected { status } => error(status, "Bad Request"),
-            Self::ServerError { status: 500 } => error(500, "Internal Server Error"),
-            Self::ServerError { status } => {
-                error(status, if status == 504 { "Gateway Timeout" } else { "Bad Gateway" })
-            }
-            Self::Garbage(Garbage::Html) => HTML_502.to_owned(),
+            Self::ServerError { status, page: true } => page(status),
+            Self::ServerError { status: 500, .. } => error(500, "Internal Server Error: request aborted"),
+            Self::ServerError { status, .. } => error(status, reason(status)),
+            Self::Garbage(Garbage::Html) => page(502),
             Self::Garbage(Garbage::Truncated) => r#"{"ok":true,"result":{"mess"#.to_owned(),
             Self::Garbage(Garbage::NoMessageId) => r#"{"ok":true,"result":{}}"#.to_owned(),
             Self::Garbage(Garbage::CutList) => {
@@ -295,6 +303,22 @@ impl Answer {
 
 /// How long a [cut list](Garbage::CutList) is (incident T7).
 const CUT_LIST_LEN: usize = 20;
+
+const fn reason(status: u16) -> &'static str {
+    match status {
+        500 => "Internal Server Error",
+        504 => "Gateway Time-out",
+        _ => "Bad Gateway",
+    }
+}
+
+/// As nginx 1.12 writes it, which was seen in front of Telegram.
+fn page(status: u16) -> String {
+    let title = format!("{status} {}", reason(status));
+    format!(
+        "<html>\r\n<head><title>{title}</title></head>\r\n<body bgcolor=\"white\">\r\n<center><h1>{title}</h1></center>\r\n<hr><center>nginx/1.12.2</center>\r\n</body>\r\n</html>\r\n"
+    )
+}
 
 fn error(code: u16, description: impl fmt::Display) -> String {
     format!(r#"{{"ok":false,"error_code":{code},"description":"{description}"}}"#)
@@ -336,6 +360,20 @@ mod tests {
             assert_eq!(answer.retry_after_header(), hint.header());
         }
         assert_eq!(Answer::ChatNotFound.retry_after_header(), None);
+    }
+
+    /// telegram.md 2.3. The page of a 502 has 173 bytes (yagop/node-telegram-bot-api#573), that of a 504 twice the five
+    /// letters more that its reason has.
+    #[test]
+    fn a_server_fails_as_telegrams_does() {
+        let body = |status, page| Answer::ServerError { status, page }.body();
+        assert_eq!(
+            body(500, false),
+            r#"{"ok":false,"error_code":500,"description":"Internal Server Error: request aborted"}"#
+        );
+        assert_eq!(body(502, false), r#"{"ok":false,"error_code":502,"description":"Bad Gateway"}"#);
+        assert_eq!((body(502, true).len(), body(504, true).len()), (173, 183));
+        assert!(body(504, true).contains("<title>504 Gateway Time-out</title>"));
     }
 
     #[test]

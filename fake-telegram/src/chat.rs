@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,47 @@ pub struct Chats {
     next_at: Option<Time>,
     /// When each chat next dies or comes back by itself; empty without churn.
     turns: Vec<Time>,
+    copies: Copies,
+    watch: Option<Watch>,
+}
+
+/// Chats that are the same as others until something happens to them alone.
+#[derive(Debug, Clone, Default)]
+struct Copies {
+    /// The copies of a chat.
+    of: FxHashMap<u32, Vec<u32>>,
+    /// The chat that a copy is one of.
+    original: FxHashMap<u32, u32>,
+}
+
+/// Somebody wants to know what happens to chats.
+#[derive(Debug, Clone)]
+struct Watch {
+    /// To those from this one on.
+    from: u32,
+    /// When the first of them may next die or come back by itself.
+    turn: Time,
+    happened: Vec<Happening>,
+}
+
+/// What happened to a chat by itself or by schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Happening {
+    /// To which.
+    pub chat: ChatIndex,
+    /// When.
+    pub at: Time,
+    /// Why it could not receive before; `None` if it could.
+    pub before: Option<Forbidden>,
+    /// Why it cannot receive since.
+    pub after: Option<Forbidden>,
+}
+
+impl Happening {
+    /// Whether an account is gone or, against all odds, back.
+    pub fn is_about_an_account(&self) -> bool {
+        [self.before, self.after].contains(&Some(Forbidden::Deactivated))
+    }
 }
 
 /// A chat's kind and what became of it.
@@ -145,10 +187,60 @@ impl Chats {
             let known = !drawn(self.lifecycle.unknown, UNKNOWN);
             self.cells.push(Cell { kind, state: if known { State::Known { dead } } else { State::Unknown } });
             if self.churns() {
-                self.turns.push(self.next_turn(chat, Time::ZERO));
+                self.turns.push(Time::MAX);
+                self.set_turn(chat, Time::ZERO);
             }
         }
         ChatIndex(first)
+    }
+
+    /// Adds a copy of a chat as it is at `now`: what happens to the chat happens to it, too, but not the other way round.
+    /// Left alone it lives as the chat does. Time only goes forward.
+    pub fn copy(&mut self, of: ChatIndex, now: Time) -> ChatIndex {
+        self.look(of, now);
+        let Some(cell) = self.cells.get(of.0 as usize).copied() else { return of };
+        let index = self.cells.len() as u32;
+        self.cells.push(cell);
+        self.copies.of.entry(of.0).or_default().push(index);
+        self.copies.original.insert(index, of.0);
+        if let Some(turn) = self.turns.get(of.0 as usize).copied() {
+            self.turns.push(turn);
+            self.expect(index, turn);
+        }
+        ChatIndex(index)
+    }
+
+    /// From now on [`Chats::take_happened`] tells what happens to chats that are added later.
+    pub fn watch(&mut self) {
+        let from = self.cells.len() as u32;
+        self.watch = Some(Watch { from, turn: Time::MAX, happened: Vec::new() });
+    }
+
+    /// Lets happen what is due by `now`: by schedule, and by itself to chats that are watched. Time only goes forward.
+    pub fn follow(&mut self, now: Time) {
+        if self.next_at.is_some_and(|at| at <= now) {
+            self.follow_schedule(now);
+        }
+        let Some(Watch { from, turn, .. }) = self.watch.as_ref() else { return };
+        let (from, turn) = (*from, *turn);
+        if turn <= now {
+            for chat in from..self.turns.len() as u32 {
+                self.catch_up(chat, now);
+            }
+            let turn = self.turns[from as usize..].iter().min().copied().unwrap_or(Time::MAX);
+            self.watch.as_mut().expect("it was there").turn = turn;
+        }
+    }
+
+    /// When [`Chats::follow`] next has something to do; `None` if never.
+    pub fn next_change(&self) -> Option<Time> {
+        let turn = self.watch.as_ref().map(|watch| watch.turn).filter(|turn| *turn < Time::MAX);
+        [self.next_at, turn].into_iter().flatten().min()
+    }
+
+    /// What happened to chats that are watched, since this was last asked: of one chat in order.
+    pub fn take_happened(&mut self) -> Vec<Happening> {
+        self.watch.as_mut().map(|watch| std::mem::take(&mut watch.happened)).unwrap_or_default()
     }
 
     /// How many there are.
@@ -181,6 +273,9 @@ impl Chats {
     /// blocked or kicked, the chat can receive from `now` on, and lives anew. An account that is gone cannot write, nor
     /// can a chat that is unknown. Time only goes forward.
     pub fn wrote(&mut self, chat: ChatIndex, now: Time) {
+        for copy in self.copies_of(chat.0) {
+            self.wrote(ChatIndex(copy), now);
+        }
         if let Some((_, Some(Forbidden::Blocked | Forbidden::Kicked))) = self.look(chat, now) {
             self.change(chat.0, Action::Revive, now);
         }
@@ -189,6 +284,9 @@ impl Chats {
     /// Something happens to a known chat at `now`, as a [schedule](Lifecycle::schedule) would have it. Time only goes
     /// forward.
     pub fn happens(&mut self, chat: ChatIndex, action: Action, now: Time) {
+        for copy in self.copies_of(chat.0) {
+            self.happens(ChatIndex(copy), action, now);
+        }
         if self.look(chat, now).is_some() {
             self.change(chat.0, action, now);
         }
@@ -239,9 +337,13 @@ impl Chats {
             let of_share = |chat: &u32| hits(share, draw(self.key ^ CHANGE, number, (*chat).into()));
             let drawn: Vec<u32> = (0..self.cells.len() as u32).filter(of_share).collect();
             for chat in chats.into_iter().chain(range).chain(drawn) {
-                if (chat as usize) < self.cells.len() {
+                // Copies come after what they are copies of.
+                if (chat as usize) < self.cells.len() && !self.copies.original.contains_key(&chat) {
                     // What the chat did by itself before `at` no longer matters.
-                    self.change(chat, action, at);
+                    self.changes(chat, action, at);
+                    for copy in self.copies_of(chat) {
+                        self.changes(copy, action, at);
+                    }
                 }
             }
         }
@@ -253,7 +355,23 @@ impl Chats {
     fn catch_up(&mut self, chat: u32, now: Time) {
         while let Some(&turn) = self.turns.get(chat as usize).filter(|&&turn| turn <= now) {
             let dead = self.is_dead(chat);
-            self.change(chat, if dead { Action::Revive } else { Action::Die }, turn);
+            self.changes(chat, if dead { Action::Revive } else { Action::Die }, turn);
+        }
+    }
+
+    fn copies_of(&self, chat: u32) -> Vec<u32> {
+        self.copies.of.get(&chat).cloned().unwrap_or_default()
+    }
+
+    /// As [`Chats::change`], and whoever watches is told.
+    fn changes(&mut self, chat: u32, action: Action, at: Time) {
+        let before = self.why_dead(chat);
+        self.change(chat, action, at);
+        let after = self.why_dead(chat);
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.from <= chat)
+            && before != after
+        {
+            watch.happened.push(Happening { chat: ChatIndex(chat), at, before, after });
         }
     }
 
@@ -266,12 +384,31 @@ impl Chats {
             Action::Revive => None,
         };
         if self.churns() {
-            self.turns[chat as usize] = self.next_turn(chat, at);
+            self.set_turn(chat, at);
+        }
+    }
+
+    fn set_turn(&mut self, chat: u32, at: Time) {
+        let turn = self.next_turn(chat, at);
+        self.turns[chat as usize] = turn;
+        self.expect(chat, turn);
+    }
+
+    fn expect(&mut self, chat: u32, turn: Time) {
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.from <= chat) {
+            watch.turn = watch.turn.min(turn);
         }
     }
 
     fn is_dead(&self, chat: u32) -> bool {
-        matches!(self.cells[chat as usize].state, State::Known { dead: Some(_) })
+        self.why_dead(chat).is_some()
+    }
+
+    fn why_dead(&self, chat: u32) -> Option<Forbidden> {
+        match self.cells[chat as usize].state {
+            State::Known { dead } => dead,
+            State::Unknown | State::Lasting => None,
+        }
     }
 
     /// When a chat that has just changed, at `at`, changes by itself. The draw belongs to the chat and that instant,
@@ -280,9 +417,11 @@ impl Chats {
         if self.cells[chat as usize].state == State::Unknown {
             return Time::MAX;
         }
+        // A copy that is left alone has the draws of its original.
+        let drawn = self.copies.original.get(&chat).copied().unwrap_or(chat);
         let mean = if self.is_dead(chat) { self.lifecycle.mean_absence } else { self.lifecycle.mean_life };
         mean.map_or(Time::MAX, |mean| {
-            at.saturating_add(exponential(draw(self.key ^ CHURN, chat.into(), at.as_micros()), mean))
+            at.saturating_add(exponential(draw(self.key ^ CHURN, drawn.into(), at.as_micros()), mean))
         })
     }
 }

@@ -13,10 +13,10 @@ use crate::limits::{Key, Limit};
 use crate::time::{Duration, Time};
 
 /// After this long every process of a token is taken to know of a refusal.
-const COMMON_KNOWLEDGE: Duration = Duration::from_secs(1);
+pub const COMMON_KNOWLEDGE: Duration = Duration::from_secs(1);
 
 /// Tells which calls are early.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct EarlyRetries {
     /// By limit: whose budget it is.
     keys: Vec<Key>,
@@ -24,6 +24,7 @@ pub struct EarlyRetries {
     tokens: Vec<Refusals>,
     /// By limits that no token has for itself.
     host: Refusal,
+    common_after: Duration,
 }
 
 /// A call, as far as it matters here.
@@ -66,6 +67,12 @@ struct Refusal {
     spreading: VecDeque<(Time, Time)>,
 }
 
+impl Default for EarlyRetries {
+    fn default() -> Self {
+        Self::new(&[], 0)
+    }
+}
+
 impl EarlyRetries {
     /// For the limits of a profile and `tokens` tokens; more come on use.
     pub fn new(limits: &[Limit], tokens: usize) -> Self {
@@ -73,6 +80,20 @@ impl EarlyRetries {
             keys: limits.iter().map(|limit| limit.key).collect(),
             tokens: std::iter::repeat_with(Refusals::default).take(tokens).collect(),
             host: Refusal::default(),
+            common_after: COMMON_KNOWLEDGE,
+        }
+    }
+
+    /// The same where it takes `after` until every process knows, not [`COMMON_KNOWLEDGE`].
+    #[must_use]
+    pub fn with_common_after(self, after: Duration) -> Self {
+        Self { common_after: after, ..self }
+    }
+
+    /// What a token was told is forgotten.
+    pub fn forget(&mut self, token: TokenIndex) {
+        if let Some(refusals) = self.tokens.get_mut(usize::from(token.0)) {
+            *refusals = Refusals::default();
         }
     }
 
@@ -80,18 +101,19 @@ impl EarlyRetries {
     #[inline(always)]
     pub fn early(&mut self, at: Time, call: Called) -> Option<LimitIndex> {
         let Called { chat, method, process, .. } = call;
+        let after = self.common_after;
         let Some(Refusals { token, methods, chats, chats_until }) =
             self.tokens.get_mut(usize::from(call.token.0))
         else {
-            return self.host.known(at, process, chat);
+            return self.host.known(at, process, chat, after);
         };
         let of_chat =
-            |chats: &mut FxHashMap<ChatIndex, Refusal>| chats.get_mut(&chat)?.known(at, process, chat);
+            |chats: &mut FxHashMap<ChatIndex, Refusal>| chats.get_mut(&chat)?.known(at, process, chat, after);
         token
-            .known(at, process, chat)
-            .or_else(|| methods[method as usize].known(at, process, chat))
+            .known(at, process, chat, after)
+            .or_else(|| methods[method as usize].known(at, process, chat, after))
             .or_else(|| if at < *chats_until { of_chat(chats) } else { None })
-            .or_else(|| self.host.known(at, process, chat))
+            .or_else(|| self.host.known(at, process, chat, after))
     }
 
     /// `call` was refused by `limit`; its caller learned at `at` that it has to wait until `until`.
@@ -140,11 +162,17 @@ impl Refusal {
     }
 
     #[inline]
-    fn known(&mut self, now: Time, process: Option<u16>, chat: ChatIndex) -> Option<LimitIndex> {
+    fn known(
+        &mut self,
+        now: Time,
+        process: Option<u16>,
+        chat: ChatIndex,
+        common_after: Duration,
+    ) -> Option<LimitIndex> {
         if now >= self.until || !(self.second_chat || chat == self.chat) {
             return None;
         }
-        while let Some((_, until)) = self.spreading.pop_front_if(|(at, _)| now > *at + COMMON_KNOWLEDGE) {
+        while let Some((_, until)) = self.spreading.pop_front_if(|(at, _)| now > *at + common_after) {
             self.common = until;
         }
         let is_told = |(told, until): &(u16, Time)| process == Some(*told) && now < *until;

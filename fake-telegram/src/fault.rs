@@ -46,7 +46,10 @@ pub enum FaultKind {
     /// Bad Gateway.
     #[serde(rename = "502")]
     Status502,
-    /// Gateway Timeout.
+    /// Bad Gateway, as a page of the proxy in front.
+    #[serde(rename = "502-html")]
+    Page502,
+    /// Gateway Time-out, as a page.
     #[serde(rename = "504")]
     Status504,
     /// 200 with an HTML page (C46, C48).
@@ -175,9 +178,10 @@ impl FaultKind {
     pub(crate) const fn answer(self, message_id: u32) -> Answer {
         match self {
             Self::Lost => Answer::ConnectionLost,
-            Self::Status500 => Answer::ServerError { status: 500 },
-            Self::Status502 => Answer::ServerError { status: 502 },
-            Self::Status504 => Answer::ServerError { status: 504 },
+            Self::Status500 => Answer::ServerError { status: 500, page: false },
+            Self::Status502 => Answer::ServerError { status: 502, page: false },
+            Self::Page502 => Answer::ServerError { status: 502, page: true },
+            Self::Status504 => Answer::ServerError { status: 504, page: true },
             Self::Html => Answer::Garbage(Garbage::Html),
             Self::Empty => Answer::Garbage(Garbage::Empty),
             Self::Truncated => Answer::Garbage(Garbage::Truncated),

@@ -168,6 +168,17 @@ impl Model {
         &mut self.chats
     }
 
+    /// A token begins anew: its budgets are full, its penalties over, its held calls dropped.
+    ///
+    /// # Panics
+    /// If time runs backward.
+    pub fn forget(&mut self, token: TokenIndex, now: Time) {
+        self.advance(now);
+        self.budgets.forget(token, now);
+        self.holds.forget(token);
+        self.replays.forget(token);
+    }
+
     /// Other faults from now on; their times count from the start of the run all the same.
     pub fn set_faults(&mut self, faults: Faults) {
         self.faults = faults;

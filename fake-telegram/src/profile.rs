@@ -151,6 +151,18 @@ impl Profile {
         }
     }
 
+    /// The same for a server whose time runs `speed` times as fast, while its clients and the network do not: what was on
+    /// the wire when a refusal was answered takes longer by its clock.
+    pub fn at_speed(&self, speed: u32) -> Self {
+        let mut profile = self.clone();
+        for limit in &mut profile.limits {
+            if let Some(PenaltyRule::EarlyRetry { grace, .. }) = &mut limit.penalty {
+                *grace = grace.saturating_mul(speed.into());
+            }
+        }
+        profile
+    }
+
     fn of_telegram(name: &str, chat_burst: u64, penalty: PenaltyRule, hold: Option<Hold>) -> Self {
         let limit = |name: &str, key, kinds: &[ChatKind], algorithm| Limit {
             name: name.to_owned(),

@@ -22,7 +22,7 @@ pub(super) fn answer(
         403 => Answer::Forbidden(forbidden(&description(body))),
         400 if description(body).contains("chat not found") => Answer::ChatNotFound,
         429 => Answer::TooManyRequests { hint: hint(retry_after, body, clock) },
-        500.. => Answer::ServerError { status },
+        500.. => Answer::ServerError { status, page: body.trim_ascii_start().starts_with(b"<") },
         _ => Answer::Rejected { status },
     }
 }
@@ -110,8 +110,8 @@ mod tests {
             Answer::ChatNotFound,
             Answer::Rejected { status: 401 },
             Answer::Rejected { status: 404 },
-            Answer::ServerError { status: 500 },
-            Answer::ServerError { status: 502 },
+            Answer::ServerError { status: 500, page: false },
+            Answer::ServerError { status: 502, page: true },
             Answer::Garbage(Garbage::Html),
             Answer::Garbage(Garbage::Empty),
             Answer::Garbage(Garbage::Truncated),
@@ -156,7 +156,7 @@ mod tests {
         for status in [301, 302, 304, 307, 409, 413] {
             assert_eq!(read(status, "<html>"), Answer::Rejected { status });
         }
-        assert_eq!(read(599, ""), Answer::ServerError { status: 599 });
+        assert_eq!(read(599, ""), Answer::ServerError { status: 599, page: false });
     }
 
     /// RFC 9110, 10.2.3: seconds or a date.

@@ -134,7 +134,7 @@ mod tests {
         let truth = |answer| believed(answer, &limits).truth;
         assert_eq!(truth(Answer::Message { message_id: 1 }), Truth::Delivered);
         assert_eq!(truth(Answer::TimedOut), Truth::Nothing);
-        assert_eq!(truth(Answer::ServerError { status: 502 }), Truth::Nothing);
+        assert_eq!(truth(Answer::ServerError { status: 502, page: false }), Truth::Nothing);
         assert_eq!(truth(Answer::ChatNotFound), Truth::Unknown);
         let refused = Answer::TooManyRequests { hint: RetryHint::Absent };
         assert!(matches!(truth(refused), Truth::Refused { limit: LimitIndex(0), .. }));

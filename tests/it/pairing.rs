@@ -98,7 +98,7 @@ fn faults(calls: &Calls<Call>) -> Calls<Option<(u32, bool)>> {
             Answer::Message { .. } if delivered => return Some((*key, None)),
             Answer::Message { .. } => 1,
             Answer::ConnectionLost => 2,
-            Answer::ServerError { status } => status.into(),
+            Answer::ServerError { status, .. } => status.into(),
             Answer::Garbage(Garbage::Html) => 3,
             Answer::Garbage(_) => 4,
             other => panic!("no such fault was asked for: {other:?}"),

@@ -30,9 +30,10 @@ PNG = bytes.fromhex(
 )
 # After these the server may refuse everything else.
 LAST = ["setWebhook", "deleteWebhook", "close", "logOut"]
-# Refusals that are the right answer: no user has tapped a button, and a server may be too young to close.
+# Refusals that are the right answer: no user has asked anything, and a server may be too young to close.
 RIGHT_REFUSALS = {
     "answerCallbackQuery": "query is too old and response timeout expired or query id is invalid",
+    "answerInlineQuery": "query is too old and response timeout expired or query id is invalid",
     "close": "retry after",
 }
 

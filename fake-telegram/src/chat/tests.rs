@@ -224,3 +224,64 @@ fn the_state_does_not_depend_on_when_somebody_looked() {
         assert_eq!(often.dead(chat, at), once.dead(chat, at));
     }
 }
+
+/// A copy lives as its original does; what happens to the copy alone does not concern the original.
+#[test]
+fn a_copy_follows_its_original_until_something_happens_to_it() {
+    let schedule = vec![
+        Change {
+            at: DAY,
+            action: Action::Die,
+            share: Some(Share::from_ppm(500_000)),
+            chats: vec![],
+            range: None,
+        },
+        Change { at: DAY + DAY, action: Action::Revive, share: None, chats: vec![3], range: None },
+    ];
+    let (mean_life, mean_absence) = (Some(DAY), Some(Duration::from_hours(2)));
+    let lifecycle = Lifecycle { mean_life, mean_absence, schedule, ..Lifecycle::default() };
+    let mut chats = Chats::new(5, lifecycle);
+    chats.add(ChatKind::Private, 50);
+    let at = |hour: u64| Time::ZERO + Duration::from_hours(hour);
+    let copies: Vec<ChatIndex> = (0..50).map(|chat| chats.copy(ChatIndex(chat), at(1))).collect();
+    for hour in 1..72 {
+        for (chat, copy) in (0..50).zip(&copies) {
+            assert_eq!(
+                chats.dead(ChatIndex(chat), at(hour)),
+                chats.dead(*copy, at(hour)),
+                "{chat} at {hour} h"
+            );
+        }
+    }
+    chats.happens(ChatIndex(0), Action::Deactivate, at(72));
+    assert_eq!(chats.dead(copies[0], at(72)), Some(Forbidden::Deactivated));
+    chats.happens(copies[0], Action::Revive, at(72));
+    assert_eq!(chats.dead(ChatIndex(0), at(72)), Some(Forbidden::Deactivated));
+    assert_eq!(chats.dead(copies[0], at(72)), None);
+}
+
+/// What is told is what changes for somebody who asks all the time.
+#[test]
+fn whoever_watches_is_told_of_every_change_in_its_time() {
+    let schedule = vec![Change { at: DAY, action: Action::Die, share: None, chats: vec![], range: None }];
+    let (mean_life, mean_absence) = (Some(DAY), Some(Duration::from_hours(2)));
+    let mut chats = Chats::new(5, Lifecycle { mean_life, mean_absence, schedule, ..Lifecycle::default() });
+    chats.add(ChatKind::Private, 1);
+    chats.watch();
+    let copy = chats.copy(ChatIndex(0), Time::ZERO);
+    let other = chats.add(ChatKind::Private, 1);
+    let (mut told, mut is_dead) = (0, [false; 2]);
+    while let Some(at) = chats.next_change().filter(|at| *at < Time::ZERO + DAY + DAY + DAY) {
+        chats.follow(at);
+        assert!(chats.next_change() > Some(at), "it goes on");
+        for Happening { chat, at: when, before, after } in chats.take_happened() {
+            let dead = &mut is_dead[usize::from(chat == other)];
+            assert!(chat == copy || chat == other, "nobody watches the first");
+            assert_eq!((when, before.is_some(), after.is_some()), (at, *dead, !*dead));
+            *dead = !*dead;
+            assert_eq!(chats.dead(chat, at), after);
+            told += 1;
+        }
+    }
+    assert!(told >= 4, "both die on the first day, and come back within the next two");
+}

@@ -365,7 +365,7 @@ fn set_clock(state: &State, body: &[u8]) -> Result<Value, Refused> {
     if let Some(by) = advance {
         state.clock.advance(by);
         // What is due by then has happened when this is answered.
-        state.core().catch_up(&state.clock);
+        deeds::catch_up(state);
     }
     Ok(clock(state))
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use crate::api::{Answer, Decision, Forbidden, Garbage, LimitIndex, Method, Request, Truth};
+use crate::api::{Answer, Decision, Forbidden, LimitIndex, Method, Request, Truth};
 use crate::hint::RetryHint;
 use crate::http::answers::{self, Call, Scene};
 use crate::http::core::{Arrival, Fate};
@@ -15,8 +15,8 @@ use crate::http::journal::{self, Entry, Outcome};
 use crate::http::methods::MethodInfo;
 use crate::http::params::Params;
 use crate::http::peers::ChatType;
-use crate::http::reply::{JSON, Reply};
-use crate::http::state::{BotState, Known, NO_CHAT, State};
+use crate::http::reply::Reply;
+use crate::http::state::{BotState, InFlight, Known, NO_CHAT, State};
 use crate::http::updates::Change;
 use crate::http::webhook;
 use crate::time::{Duration, Time};
@@ -74,9 +74,9 @@ pub(super) async fn call(
     if let Some(reply) = job.answered_locally() {
         return reply;
     }
-    let _in_flight = job.bot.enter();
-    if let Some(reply) = job.overload().await {
-        return reply;
+    let in_flight = job.bot.enter();
+    if job.is_too_much() {
+        return go_on(in_flight, job.overload()).await;
     }
     let request = Request {
         token: job.bot.token,
@@ -90,9 +90,8 @@ pub(super) async fn call(
     match fate {
         Fate::Decided(decision) => job.finish(decision).await,
         Fate::Held(decision) => {
-            state.held.notify_one();
-            // Whether its client waits or not, the call goes on.
-            let finished = tokio::spawn(async move {
+            state.wakes.notify_one();
+            let held = async move {
                 let mut closing = job.state.closing.subscribe();
                 let decision = tokio::select! {
                     biased;
@@ -103,10 +102,19 @@ pub(super) async fn call(
                     Some(decision) => job.finish(decision).await,
                     None => job.restarts(),
                 }
-            });
-            finished.await.unwrap_or_else(|_| Reply::cut())
+            };
+            go_on(in_flight, held).await
         }
     }
+}
+
+/// Whether its client waits or not, the call goes on, and is in flight until it is answered.
+async fn go_on(in_flight: InFlight, answer: impl Future<Output = Reply> + Send + 'static) -> Reply {
+    let answered = tokio::spawn(async move {
+        let _in_flight = in_flight;
+        answer.await
+    });
+    answered.await.unwrap_or_else(|_| Reply::cut())
 }
 
 impl Job {
@@ -133,17 +141,20 @@ impl Job {
     }
 
     /// The open server's own limit on calls in flight (`telegram.md` 3.4): only where the profile holds calls as it does.
-    async fn overload(&self) -> Option<Reply> {
-        let is_too_much = self.bot.in_flight.load(Ordering::Relaxed) > IN_FLIGHT_MAX;
-        if !is_too_much || self.state.core().profile().hold.is_none() {
-            return None;
-        }
+    fn is_too_much(&self) -> bool {
+        self.bot.in_flight.load(Ordering::Relaxed) > IN_FLIGHT_MAX
+            && self.state.core().profile().hold.is_some()
+    }
+
+    /// What it leads to.
+    async fn overload(self) -> Reply {
         let mut closing = self.state.closing.subscribe();
         tokio::select! {
             () = self.state.clock.sleep_until(self.arrived.saturating_add(OVERLOAD_HOLD)) => {}
-            _ = closing.wait_for(|closing| *closing) => return Some(self.restarts()),
+            _ = closing.wait_for(|closing| *closing) => return self.restarts(),
         }
-        Some(self.note(Reply::failure(&Failure::retry_after(OVERLOAD_WAIT)), Outcome::Refused))
+        let failure = Failure::retry_after(self.seconds(OVERLOAD_WAIT));
+        self.note(Reply::failure(&failure), Outcome::Refused)
     }
 
     /// The answer to a call that was decided, and its effect.
@@ -155,6 +166,7 @@ impl Job {
             Truth::Replayed => self.replay(),
             _ => Ok(Reply::ok(())),
         };
+        let said = |status| Reply::raw(status, decision.answer.content_type(), decision.answer.body());
         let (mut reply, outcome) = match decision.answer {
             Answer::Message { .. } | Answer::Nothing => match reply {
                 Ok(reply) => (reply, Outcome::Ok),
@@ -166,16 +178,9 @@ impl Job {
             Answer::ChatNotFound => {
                 (Reply::failure(&Failure::new(400, "Bad Request: chat not found")), Outcome::Rejected)
             }
-            Answer::Rejected { status } => {
-                (Reply::raw(status, JSON, decision.answer.body()), Outcome::Rejected)
-            }
-            Answer::ServerError { status } => {
-                (Reply::raw(status, JSON, decision.answer.body()), Outcome::Failed)
-            }
-            Answer::Garbage(garbage) => {
-                let content_type = if garbage == Garbage::Html { "text/html" } else { JSON };
-                (Reply::raw(200, content_type, decision.answer.body()), Outcome::Garbage)
-            }
+            Answer::Rejected { status } => (said(status), Outcome::Rejected),
+            Answer::ServerError { status, .. } => (said(status), Outcome::Failed),
+            Answer::Garbage(_) => (said(200), Outcome::Garbage),
             Answer::ConnectionLost | Answer::TimedOut | Answer::Unreachable => (Reply::cut(), Outcome::Lost),
         };
         let truth = self.truth(&decision);
@@ -210,8 +215,7 @@ impl Job {
             }
             "getWebhookInfo" => Ok(Reply::ok(bot.inbox.webhook_info())),
             "close" if decision.at < Time::ZERO + CLOSABLE_AFTER => {
-                let left = state.clock.real(CLOSABLE_AFTER - (decision.at - Time::ZERO));
-                Err(Failure::retry_after(u32::try_from(left.as_secs_ceil()).unwrap_or(u32::MAX)))
+                Err(Failure::retry_after(self.seconds(CLOSABLE_AFTER - (decision.at - Time::ZERO))))
             }
             _ => {
                 let mut inner = bot.inner();
@@ -238,11 +242,15 @@ impl Job {
         Ok(result.map_or_else(|| Reply::ok(true), Reply::ok))
     }
 
+    /// The client's whole seconds for a wait of the server's time.
+    fn seconds(&self, wait: Duration) -> u32 {
+        u32::try_from(self.state.clock.real(wait).as_secs_ceil()).unwrap_or(u32::MAX)
+    }
+
     fn too_many_requests(&self, hint: RetryHint, at: Time) -> Reply {
         let mut reply = match hint {
             RetryHint::Seconds(seconds) => {
-                let real = self.state.clock.real(Duration::from_secs(seconds.into())).as_secs_ceil();
-                let real = u32::try_from(real).unwrap_or(u32::MAX);
+                let real = self.seconds(Duration::from_secs(seconds.into()));
                 let description = format!("Too Many Requests: retry after {real}").into();
                 Reply::failure(&Failure { code: 429, description, retry_after: Some(real) })
             }
@@ -261,6 +269,9 @@ impl Job {
     }
 
     fn forbidden(&self, why: Forbidden) -> Failure {
+        if self.chat.as_ref().is_some_and(|known| known.is_deleted) {
+            return Failure::new(403, "Forbidden: the group chat was deleted");
+        }
         let kind = self.chat.as_ref().map(|known| known.chat.r#type);
         match (why, kind) {
             (Forbidden::Kicked, Some(ChatType::Supergroup)) => {
@@ -361,9 +372,9 @@ fn deliver(state: &Arc<State>, bot: &Arc<BotState>) {
 /// More calls of one bot in flight than this and the open server holds back (`telegram.md` 3.4: 1,000 and the updates of
 /// the last minute, which are left out here).
 const IN_FLIGHT_MAX: u32 = 1_000;
-/// For so long, and then it asks for a longer wait, in seconds.
+/// For so long, and then it asks for a longer wait.
 const OVERLOAD_HOLD: Duration = Duration::from_secs(3);
-const OVERLOAD_WAIT: u32 = 60;
+const OVERLOAD_WAIT: Duration = Duration::from_secs(60);
 /// What a held call is told when the server ends, in seconds (`telegram.md` 3.4).
 const RESTART: u32 = 5;
 /// `close` is refused before (`telegram.md` 3.4).

@@ -15,10 +15,19 @@ use files::Files;
 /// How much of one bot is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// Messages; as many callback queries, settings and files.
+    /// Messages; as many queries, settings and files.
     pub entries: usize,
     /// The bytes of all files together.
     pub file_bytes: usize,
+}
+
+/// What somebody asks a bot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Query {
+    /// By a tap on a button.
+    Callback,
+    /// By what follows its name.
+    Inline,
 }
 
 /// What one bot has sent, got, uploaded and set.
@@ -27,7 +36,8 @@ pub struct Contents {
     /// The JSON of messages, by chat and id.
     messages: Bounded<(ChatId, i64), Box<RawValue>>,
     files: Files,
-    callback_queries: Bounded<String, ()>,
+    /// Until when each may be answered, by its id.
+    queries: Bounded<String, (Query, i64)>,
     settings: Bounded<String, Value>,
 }
 
@@ -44,7 +54,7 @@ impl Contents {
         Self {
             messages: Bounded::new(capacity.entries),
             files: Files::new(bot, capacity),
-            callback_queries: Bounded::new(capacity.entries),
+            queries: Bounded::new(capacity.entries),
             settings: Bounded::new(capacity.entries),
         }
     }
@@ -69,14 +79,14 @@ impl Contents {
         self.messages.remove(&(chat, message_id)).is_some()
     }
 
-    /// Tells of a tap on a button that the bot may answer.
-    pub fn add_callback_query(&mut self, id: impl Into<String>) {
-        self.callback_queries.insert(id.into(), ());
+    /// Somebody asks something that may be answered up to `until`, Unix time in seconds.
+    pub fn add_query(&mut self, id: impl Into<String>, query: Query, until: i64) {
+        self.queries.insert(id.into(), (query, until));
     }
 
-    /// Whether a tap on a button may be answered.
-    pub fn knows_callback_query(&self, id: &str) -> bool {
-        self.callback_queries.get(id).is_some()
+    /// Whether it may be answered at `date`.
+    pub fn may_answer(&self, id: &str, query: Query, date: i64) -> bool {
+        self.queries.get(id).is_some_and(|(asked, until)| *asked == query && date <= *until)
     }
 
     /// Keeps a value under a key, or forgets it.

@@ -3,10 +3,12 @@
 use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 
-use crate::api::{Answer, CallId, ChatIndex, Decision, Draws, LimitIndex, Request, TokenIndex, Truth};
-use crate::chat::{Action, Chats};
+use crate::api::{
+    Answer, CallId, ChatIndex, ChatKind, Decision, Draws, LimitIndex, Request, TokenIndex, Truth,
+};
+use crate::chat::{Action, Chats, Happening};
 use crate::draw::draw;
-use crate::early::{Called, EarlyRetries};
+use crate::early::{COMMON_KNOWLEDGE, Called, EarlyRetries};
 use crate::fault::{Fault, FaultError, Faults};
 use crate::http::clock::Clock;
 use crate::model::Model;
@@ -25,6 +27,10 @@ pub(super) struct Core {
     key: u64,
     calls: u64,
     tokens: u16,
+    /// Tokens that nobody has any more.
+    free: Vec<TokenIndex>,
+    /// Server seconds in one of its clients.
+    speed: u32,
 }
 
 #[derive(Debug)]
@@ -56,18 +62,33 @@ impl Core {
         faults: Vec<Fault>,
         chats: Chats,
         key: u64,
+        speed: u32,
     ) -> Result<Self, FaultError> {
         let compiled = Faults::new(&faults)?;
-        let early = EarlyRetries::new(&profile.limits, 0);
-        let model = Model::new(&profile, compiled, chats, 0);
-        Ok(Self { model, profile, faults, held: FxHashMap::default(), early, key, calls: 0, tokens: 0 })
+        let early = early(&profile, speed);
+        let model = Model::new(&profile.at_speed(speed), compiled, chats, 0);
+        let (held, free) = (FxHashMap::default(), Vec::new());
+        Ok(Self { model, profile, faults, held, early, key, calls: 0, tokens: 0, free, speed })
     }
 
     /// A token of its own for another bot; `None` if there are as many as there can be.
     pub(super) fn new_token(&mut self) -> Option<TokenIndex> {
+        if let Some(token) = self.free.pop() {
+            return Some(token);
+        }
         let token = TokenIndex(self.tokens);
         self.tokens = self.tokens.checked_add(1)?;
         Some(token)
+    }
+
+    /// A bot is gone: what it spent is forgotten, and another may have its token.
+    pub(super) fn free_token(&mut self, clock: &Clock, token: TokenIndex) {
+        let now = clock.now();
+        self.advance(now);
+        self.held.retain(|_, held| held.called.token != token);
+        self.model.forget(token, now);
+        self.early.forget(token);
+        self.free.push(token);
     }
 
     /// The rules in force.
@@ -89,8 +110,8 @@ impl Core {
     pub(super) fn set_profile(&mut self, profile: Profile) {
         let chats = std::mem::take(self.model.chats());
         let faults = Faults::new(&self.faults).expect("they were sound before");
-        self.model = Model::new(&profile, faults, chats, self.tokens);
-        self.early = EarlyRetries::new(&profile.limits, 0);
+        self.model = Model::new(&profile.at_speed(self.speed), faults, chats, self.tokens);
+        self.early = early(&profile, self.speed);
         self.profile = profile;
         self.held.clear();
     }
@@ -105,13 +126,30 @@ impl Core {
     /// Begins again, with these chats.
     pub(super) fn reset(&mut self, chats: Chats) {
         *self.model.chats() = chats;
-        self.set_profile(self.profile.clone());
         self.tokens = 0;
+        self.free.clear();
+        // The same faults hit the same calls again.
+        self.calls = 0;
+        self.set_profile(self.profile.clone());
     }
 
-    /// The chats.
-    pub(super) const fn chats(&mut self) -> &mut Chats {
-        self.model.chats()
+    /// A chat of its own for one bot: the copy of a scenario's, or one of `kind`. Whether something will happen to it
+    /// sooner than whatever anybody waits for.
+    pub(super) fn add_chat(
+        &mut self,
+        clock: &Clock,
+        of: Option<ChatIndex>,
+        kind: ChatKind,
+    ) -> (ChatIndex, bool) {
+        let now = clock.now();
+        self.advance(now);
+        let chats = self.model.chats();
+        let before = chats.next_change();
+        let index = match of {
+            Some(of) => chats.copy(of, now),
+            None => chats.add(kind, 1),
+        };
+        (index, chats.next_change() != before)
     }
 
     /// Something happens to a chat.
@@ -159,14 +197,17 @@ impl Core {
         look(&mut self.model, now)
     }
 
-    /// Lets everything happen that is due; when the next thing is.
-    pub(super) fn catch_up(&mut self, clock: &Clock) -> Option<Time> {
+    /// Lets everything happen that is due: what happened to chats by itself since this was last asked, and when the next
+    /// thing is due.
+    pub(super) fn catch_up(&mut self, clock: &Clock) -> (Vec<Happening>, Option<Time>) {
         self.advance(clock.now());
-        self.model.next_timeout()
+        let next = [self.model.next_timeout(), self.model.chats().next_change()];
+        (self.model.chats().take_happened(), next.into_iter().flatten().min())
     }
 
     fn advance(&mut self, now: Time) {
         self.model.advance(now);
+        self.model.chats().follow(now);
         self.tell(None);
     }
 
@@ -198,5 +239,111 @@ impl Core {
         {
             self.early.refused(decision.at, called, limit, decision.at.saturating_add(wait));
         }
+    }
+}
+
+/// Early retries by the clock of a server that is `speed` times as fast as its clients and their network.
+fn early(profile: &Profile, speed: u32) -> EarlyRetries {
+    let after = COMMON_KNOWLEDGE.saturating_mul(speed.into());
+    EarlyRetries::new(&profile.limits, 0).with_common_after(after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Method;
+    use crate::fault::{FaultKind, Phase};
+    use crate::hint::RetryHint;
+    use crate::time::Duration;
+    use crate::units::Share;
+
+    const PRIVATE: ChatIndex = ChatIndex(0);
+    const GROUP: ChatIndex = ChatIndex(1);
+
+    fn chats() -> Chats {
+        let mut chats = Chats::of(ChatKind::Private, 1);
+        chats.add(ChatKind::Group, 1);
+        chats
+    }
+
+    /// On a clock that stands.
+    fn core(faults: Vec<Fault>, speed: u32) -> (Core, Clock) {
+        let core = Core::new(Profile::telegram(), faults, chats(), 7, speed).expect("sound");
+        (core, Clock::new(speed, true))
+    }
+
+    fn send(core: &mut Core, clock: &Clock, token: TokenIndex) -> Answer {
+        arrive(core, clock, token, PRIVATE).0
+    }
+
+    /// The answer, and whether the call was early.
+    fn arrive(core: &mut Core, clock: &Clock, token: TokenIndex, chat: ChatIndex) -> (Answer, bool) {
+        let request = Request { token, chat, method: Method::SendMessage, idempotency: None, items: 1 };
+        let Arrival { early, fate, .. } = core.arrive(clock, request, None);
+        let Fate::Decided(decision) = fate else { panic!("nobody holds") };
+        (decision.answer, early.is_some())
+    }
+
+    fn is_refused(answer: Answer) -> bool {
+        matches!(answer, Answer::TooManyRequests { .. })
+    }
+
+    #[test]
+    fn a_token_that_is_free_is_given_again_and_has_spent_nothing() {
+        let (mut core, clock) = core(Vec::new(), 1);
+        let [one, other] = [(); 2].map(|()| core.new_token().expect("there are many"));
+        for token in [one, other] {
+            let refused: Vec<bool> = (0..6).map(|_| is_refused(send(&mut core, &clock, token))).collect();
+            assert_eq!(refused, [false, false, false, false, false, true]);
+        }
+        core.free_token(&clock, one);
+        assert_eq!(core.new_token(), Some(one));
+        for _ in 0..5 {
+            assert!(!is_refused(send(&mut core, &clock, one)));
+        }
+        assert!(is_refused(send(&mut core, &clock, other)), "nobody else's penalty is over");
+    }
+
+    #[test]
+    fn after_a_reset_the_same_faults_hit_the_same_calls() {
+        let half = Share::from_ppm(500_000);
+        let fault = Fault {
+            kind: FaultKind::Status502,
+            phase: Phase::Before,
+            rate: half,
+            from: Duration::ZERO,
+            r#for: None,
+        };
+        let (mut core, clock) = core(vec![fault], 1);
+        let mut run = || {
+            let token = core.new_token().expect("there are many");
+            let answers: Vec<Answer> = (0..64).map(|_| send(&mut core, &clock, token)).collect();
+            core.reset(chats());
+            answers
+        };
+        assert_eq!(run(), run());
+    }
+
+    /// Within 500 ms of its own a client's calls were on the wire, and within a second all its processes know. Refused for
+    /// a minute of the server's, 20 messages of one instant later; the penalty doubles to two.
+    #[test]
+    fn the_network_is_not_sped_up() {
+        let after = |speed, millis| {
+            let (mut core, clock) = core(Vec::new(), speed);
+            let token = core.new_token().expect("there are many");
+            for _ in 0..20 {
+                arrive(&mut core, &clock, token, GROUP);
+            }
+            assert!(is_refused(arrive(&mut core, &clock, token, GROUP).0));
+            clock.advance(Duration::from_millis(millis).saturating_mul(speed.into()));
+            let (answer, early) = arrive(&mut core, &clock, token, GROUP);
+            let Answer::TooManyRequests { hint: RetryHint::Seconds(wait) } = answer else {
+                panic!("{answer:?}")
+            };
+            (wait, early)
+        };
+        assert_eq!([1, 10].map(|speed| after(speed, 400)), [(60, false), (56, false)]);
+        assert_eq!([1, 10].map(|speed| after(speed, 900)), [(120, false), (120, false)]);
+        assert_eq!([1, 10].map(|speed| after(speed, 1_100)), [(120, true), (120, true)]);
     }
 }

@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::chat::Action as Fate;
-use crate::http::peers::ChatType;
+use rustc_hash::FxHashMap;
+
+use crate::api::ChatIndex;
+use crate::chat::{Action as Fate, Happening};
+use crate::http::contents::Query;
+use crate::http::objects::OWNER;
+use crate::http::peers::{Chat, ChatType};
 use crate::http::people::act::{Act, Action};
 use crate::http::people::{Event, Membership, Scene};
 use crate::http::state::{BotState, Fated, Known, NO_CHAT, State};
+use crate::time::Time;
 
 /// Does it, to one bot; the ids of the updates that it gets.
 ///
@@ -19,6 +25,8 @@ pub(super) fn act(state: &State, bot: &BotState, act: &Act) -> Result<Vec<u32>, 
     }
     let now = state.clock.now();
     let scene = Scene { bot: &bot.bot, chat: &known.chat, date: state.clock.unix(now) };
+    // Bots are no faster on a fast server.
+    let answerable_until = scene.date + ANSWERED_WITHIN * i64::from(state.clock.read().speed);
     let events = match &act.action {
         Action::Write { user, text } => {
             state.core().wrote(&state.clock, known.index);
@@ -34,12 +42,14 @@ pub(super) fn act(state: &State, bot: &BotState, act: &Act) -> Result<Vec<u32>, 
         Action::Tap { user, message_id, data } => {
             let mut inner = bot.inner();
             let query = inner.new_query_id();
-            inner.contents.add_callback_query(query.to_string());
+            inner.contents.add_query(query.to_string(), Query::Callback, answerable_until);
             let message = inner.contents.fields(known.chat.id, i64::from(*message_id));
             vec![scene.tap(*user, query, *message_id, message.map(Into::into), data)]
         }
         Action::InlineQuery { user, query } => {
-            let id = bot.inner().new_query_id();
+            let mut inner = bot.inner();
+            let id = inner.new_query_id();
+            inner.contents.add_query(id.to_string(), Query::Inline, answerable_until);
             vec![scene.inline_query(*user, id, query)]
         }
         Action::Block => changes(state, &scene, &known, known.chat.id.0, Fate::Die),
@@ -63,14 +73,51 @@ pub(super) fn act(state: &State, bot: &BotState, act: &Act) -> Result<Vec<u32>, 
     Ok(events.into_iter().filter_map(|Event { kind, payload }| bot.inbox.push(kind, payload)).collect())
 }
 
+/// How long a bot may take to answer a query, in its own seconds; assumed. Nothing is published: an answer after 20 s was too
+/// late (eternnoir/pyTelegramBotAPI#1615), where people guess 5 to 10 s.
+const ANSWERED_WITHIN: i64 = 15;
+
+/// Lets everything happen that is due, and tells the bots that know the chats; when the next thing is due.
+///
+/// That an account is gone nobody tells.
+pub(super) fn catch_up(state: &State) -> Option<Time> {
+    let (happened, next) = state.core().catch_up(&state.clock);
+    if happened.is_empty() {
+        return next;
+    }
+    let happened = happened.into_iter().filter(|happening| !happening.is_about_an_account());
+    let mut by_chat: FxHashMap<ChatIndex, Vec<Happening>> = FxHashMap::default();
+    happened.for_each(|happening| by_chat.entry(happening.chat).or_default().push(happening));
+    for (_, bot) in state.bots() {
+        let mut concerned: Vec<(Time, Chat, bool)> = Vec::new();
+        for known in bot.inner().chats.values() {
+            let happened = by_chat.get(&known.index).into_iter().flatten();
+            concerned.extend(happened.map(|it| (it.at, known.chat.clone(), it.after.is_some())));
+        }
+        // In an order that is always the same; of one chat, as it happened.
+        concerned.sort_by_key(|(at, chat, _)| (*at, chat.id));
+        for (at, chat, dies) in concerned {
+            let user = if chat.r#type == ChatType::Private { chat.id.0 } else { OWNER };
+            let scene = Scene { bot: &bot.bot, chat: &chat, date: state.clock.unix(at) };
+            let Event { kind, payload } = changed(&scene, user, dies);
+            bot.inbox.push(kind, payload);
+        }
+    }
+    next
+}
+
 /// The bot is blocked, thrown out, let in again.
 fn changes(state: &State, scene: &Scene<'_>, known: &Known, user: i64, fate: Fate) -> Vec<Event> {
     state.core().happens(&state.clock, known.index, fate);
-    let (old, new) = match fate {
-        Fate::Revive => (Membership::Kicked, Membership::Member),
-        Fate::Die | Fate::Deactivate => (Membership::Member, Membership::Kicked),
+    vec![changed(scene, user, fate != Fate::Revive)]
+}
+
+fn changed(scene: &Scene<'_>, user: i64, dies: bool) -> Event {
+    let (old, new) = match dies {
+        false => (Membership::Kicked, Membership::Member),
+        true => (Membership::Member, Membership::Kicked),
     };
-    vec![scene.membership(user, old, new)]
+    scene.membership(user, old, new)
 }
 
 /// Does it to all bots that there are, when it is time, and again if it is done again. Time counts from the first bot on:

@@ -71,6 +71,8 @@ pub enum Effect {
     Touch(Touch),
     /// Answers a tap on a button.
     AnswerCallbackQuery,
+    /// Answers what somebody typed after its name.
+    AnswerInlineQuery,
     /// Keeps a value.
     Set(Setting),
     /// Tells a value that was kept.

@@ -90,6 +90,8 @@ impl Options {
     pub(super) fn chats(&self) -> Chats {
         let mut chats = self.chats.clone().unwrap_or_default();
         chats.add_lasting(ChatType::Private.kind());
+        // All that come later are a bot's, and bots are told of what happens.
+        chats.watch();
         chats
     }
 

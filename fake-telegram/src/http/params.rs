@@ -31,6 +31,11 @@ impl Params {
         self.fields.insert(name.into(), value);
     }
 
+    /// Takes a parameter out, as [`Params::get`] has it.
+    pub fn take(&mut self, name: &str) -> Option<Value> {
+        self.fields.shift_remove(name).filter(|value| !value.is_null())
+    }
+
     /// Adds the file of the part `part`.
     pub fn attach(&mut self, part: impl Into<String>, upload: Upload) {
         self.uploads.insert(part.into(), upload);

@@ -82,8 +82,16 @@ pub async fn of_body(
         return Err(Failure::new(415, "Unsupported Media Type: unsupported content-encoding"));
     }
     let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let lower = content_type.to_ascii_lowercase();
     let bytes = collect(body, limit).await?;
+    read(params, content_type, bytes).await
+}
+
+/// Adds the parameters of a body; one of another `content_type` than form, JSON and multipart has none.
+///
+/// # Errors
+/// As [`of_body`].
+pub async fn read(params: &mut Params, content_type: &str, bytes: Bytes) -> Result<(), Failure> {
+    let lower = content_type.to_ascii_lowercase();
     if lower.contains("multipart/form-data") {
         multipart(params, content_type, bytes).await
     } else if lower.contains("application/json") {

@@ -196,11 +196,11 @@ impl Drop for Connection {
     }
 }
 
-/// Lets calls that are held go on when their time has come.
+/// Lets what happens by itself happen when its time has come: calls that are held go on, chats die and come back.
 async fn wake(state: Arc<State>) {
     let mut closing = state.closing.subscribe();
     loop {
-        let next = state.core().catch_up(&state.clock);
+        let next = deeds::catch_up(&state);
         let due = async {
             match next {
                 Some(at) => state.clock.sleep_until(at).await,
@@ -209,7 +209,7 @@ async fn wake(state: Arc<State>) {
         };
         tokio::select! {
             () = due => {}
-            () = state.held.notified() => {}
+            () = state.wakes.notified() => {}
             _ = closing.wait_for(|closing| *closing) => return,
         }
     }
@@ -217,6 +217,10 @@ async fn wake(state: Arc<State>) {
 
 async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Cut> {
     let (parts, body) = request.into_parts();
+    if parts.uri.authority().is_some() {
+        let failure = Failure::new(404, "Not Found: absolute URI is specified in the Request-Line");
+        return Reply::failure(&failure).into_response(true);
+    }
     let reply = match request::route(parts.uri.path()) {
         Route::Call { token, method } => {
             if parts.method != Method::GET && parts.method != Method::POST {

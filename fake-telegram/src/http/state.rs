@@ -36,10 +36,10 @@ pub struct State {
     bots: RwLock<IndexMap<Box<str>, Arc<BotState>, FxBuildHasher>>,
     /// What was said of chats, whichever bot writes to them.
     declared: Mutex<FxHashMap<ChatId, Declared>>,
-    /// Told when a call was held: somebody has to wake it.
-    pub(super) held: Notify,
     /// When the first bot came into being.
     pub(super) born: watch::Sender<Option<Time>>,
+    /// Told when something will happen by itself: a call that is held goes on, a chat dies.
+    pub(super) wakes: Notify,
     /// Whether the server is to end.
     pub(super) closing: watch::Sender<bool>,
     pub(super) connections: AtomicUsize,
@@ -92,6 +92,8 @@ pub(super) struct Known {
     pub(super) index: ChatIndex,
     pub(super) chat: Chat,
     pub(super) migrated_to: Option<ChatId>,
+    /// Whether it is a group that was deleted: nobody can be in it.
+    pub(super) is_deleted: bool,
 }
 
 /// No chat of the model: calls about it are answered with 400.
@@ -107,7 +109,13 @@ impl State {
     /// If the faults are impossible, or the host has no sound TLS set-up.
     pub fn new(options: Options) -> anyhow::Result<Self> {
         let clock = Arc::new(Clock::new(options.speed, options.frozen));
-        let core = Core::new(options.profile.clone(), options.faults.clone(), options.chats(), options.seed)?;
+        let core = Core::new(
+            options.profile.clone(),
+            options.faults.clone(),
+            options.chats(),
+            options.seed,
+            options.speed,
+        )?;
         Ok(Self {
             clock,
             methods: Methods::load(),
@@ -116,8 +124,8 @@ impl State {
             journal: Mutex::new(Journal::new(options.journal)),
             bots: RwLock::default(),
             declared: Mutex::default(),
-            held: Notify::new(),
             born: watch::Sender::new(None),
+            wakes: Notify::new(),
             closing: watch::Sender::new(false),
             connections: AtomicUsize::new(0),
             options,
@@ -204,16 +212,16 @@ impl State {
         let r#type = declared.and_then(|declared| declared.r#type).unwrap_or(guess);
         let chat = Chat { id, r#type, username };
         let migrated_to = declared.and_then(|declared| declared.migrated_to);
-        // Nobody has the id 0.
+        let is_deleted = declared.is_some_and(|declared| declared.fate == Fated::Deleted);
+        // Nobody has the id 0. Of what was deleted only groups are still known.
         let is_unknown = id == ChatId(0)
             || declared.is_none() && self.options.declared_chats_only
-            || declared.is_some_and(|declared| declared.fate == Fated::Deleted);
+            || is_deleted && r#type != ChatType::Group;
         let index = match self.options.index_of(id) {
             _ if is_unknown => NO_CHAT,
-            Some(index) => index,
-            None => self.new_chat(r#type.kind(), declared.map_or(Fated::Alive, |declared| declared.fate)),
+            of => self.new_chat(of, r#type.kind(), declared.map_or(Fated::Alive, |declared| declared.fate)),
         };
-        let known = Known { index, chat, migrated_to };
+        let known = Known { index, chat, migrated_to, is_deleted };
         // What is unknown today may be declared tomorrow.
         if index == NO_CHAT {
             return known;
@@ -221,9 +229,14 @@ impl State {
         bot.inner().chats.entry(id).or_insert(known).clone()
     }
 
-    fn new_chat(&self, kind: ChatKind, fate: Fated) -> ChatIndex {
+    /// A chat of its own for a bot, so that what people do to one does not concern the others; `of` is the chat of the
+    /// scenario that it is.
+    fn new_chat(&self, of: Option<ChatIndex>, kind: ChatKind, fate: Fated) -> ChatIndex {
         let mut core = self.core();
-        let index = core.chats().add(kind, 1);
+        let (index, is_next) = core.add_chat(&self.clock, of, kind);
+        if is_next {
+            self.wakes.notify_one();
+        }
         if let Some(action) = fate.action() {
             core.happens(&self.clock, index, action);
         }
@@ -248,6 +261,7 @@ impl State {
         let mut inner = bot.inner();
         let Some(known) = inner.chats.get_mut(&id) else { return };
         known.migrated_to = declared.migrated_to;
+        known.is_deleted = false;
         let (index, fate) = (known.index, declared.fate);
         let is_other = declared.r#type.is_some_and(|r#type| r#type != known.chat.r#type);
         if fate == Fated::Deleted || is_other {
@@ -268,6 +282,7 @@ impl State {
             Some(token) => {
                 if let Some(bot) = bots.shift_remove(token) {
                     bot.inbox.reset();
+                    self.core().free_token(&self.clock, bot.token);
                 }
             }
             None => {
@@ -312,8 +327,8 @@ impl State {
 impl Fated {
     const fn action(self) -> Option<Action> {
         match self {
-            Self::Alive | Self::Deleted => None,
-            Self::Blocked => Some(Action::Die),
+            Self::Alive => None,
+            Self::Blocked | Self::Deleted => Some(Action::Die),
             Self::Deactivated => Some(Action::Deactivate),
         }
     }

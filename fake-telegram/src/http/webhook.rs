@@ -5,12 +5,14 @@ use std::future::Future;
 use std::io;
 use std::sync::Arc;
 
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::http::inbox::Inbox;
 use crate::http::params::Params;
+use crate::http::request;
 use crate::http::updates::delivery::{Next, Post};
 use crate::time::Duration;
 
@@ -103,7 +105,11 @@ where
     match send(&client, post).await {
         Ok(reply) => {
             inbox.updates().delivered(generation, id);
-            if let Some((method, params)) = reply.as_deref().and_then(call_in) {
+            let made = match reply {
+                Some(Reply { content_type, body }) => call_in(&content_type, body).await,
+                None => None,
+            };
+            if let Some((method, params)) = made {
                 // Once begun it goes on, whatever happens to the webhook.
                 tokio::spawn(call(method, params));
             }
@@ -121,8 +127,15 @@ struct Undelivered {
     pause: Option<Duration>,
 }
 
-/// Sends an update. Gives back the body of the answer, unless it is too long to be a call.
-async fn send(client: &Client, post: Post) -> Result<Option<Vec<u8>>, Undelivered> {
+/// What a bot answers to an update.
+#[derive(Debug)]
+struct Reply {
+    content_type: String,
+    body: Vec<u8>,
+}
+
+/// Sends an update. Gives back the answer, unless it is too long to be a call.
+async fn send(client: &Client, post: Post) -> Result<Option<Reply>, Undelivered> {
     let request = client.post(post.target).timeout(ANSWERED_WITHIN);
     let mut request = request.header("content-type", "application/json").body(post.body);
     if let Some(secret) = post.secret_token {
@@ -134,7 +147,10 @@ async fn send(client: &Client, post: Post) -> Result<Option<Vec<u8>>, Undelivere
     if !status.is_success() {
         return Err(Undelivered { error: wrong(status), pause: pause_asked(&response) });
     }
-    body(response).await.map_err(broken)
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = content_type.unwrap_or_default().to_owned();
+    let body = body(response).await.map_err(broken)?;
+    Ok(body.map(|body| Reply { content_type, body }))
 }
 
 async fn body(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
@@ -148,19 +164,17 @@ async fn body(mut response: Response) -> reqwest::Result<Option<Vec<u8>>> {
     Ok(Some(body))
 }
 
-/// The call in a body: an object with a `method` that may be called in this way. These may not: what sets or removes the
-/// webhook, what ends the bot, and what only asks (tdlib/telegram-bot-api `WebhookActor.cpp`, handle).
-fn call_in(body: &[u8]) -> Option<(String, Params)> {
-    let Value::Object(mut fields) = serde_json::from_slice(body).ok()? else { return None };
-    let Some(Value::String(method)) = fields.remove("method") else { return None };
+/// The call in a body, which is read as that of a request is: JSON, a form or multipart with a `method` that may be called
+/// in this way. These may not: what sets or removes the webhook, what ends the bot, and what only asks
+/// (tdlib/telegram-bot-api `WebhookActor.cpp`, handle).
+async fn call_in(content_type: &str, body: Vec<u8>) -> Option<(String, Params)> {
+    let mut params = Params::default();
+    request::read(&mut params, content_type, body.into()).await.ok()?;
+    let Some(Value::String(method)) = params.take("method") else { return None };
     let name = method.to_ascii_lowercase();
     let barred = matches!(name.as_str(), "" | "setwebhook" | "deletewebhook" | "close" | "logout");
     if barred || name.starts_with("get") {
         return None;
-    }
-    let mut params = Params::default();
-    for (name, value) in fields {
-        params.set(name, value);
     }
     Some((method, params))
 }

@@ -180,6 +180,23 @@ impl Budgets {
         token_wide.map_or(0, |limit| self.rules[usize::from(limit.0)].meter.cost_of(call.items))
     }
 
+    /// What a token and its chats spent is forgotten, and so are their penalties; what they share with others stays. So
+    /// does the sum of penalties until `now`.
+    pub(crate) fn forget(&mut self, token: TokenIndex, now: Time) {
+        self.cells.forget(token);
+        for rule in self.rules.iter_mut().filter(|rule| rule.key != part(Key::Host)) {
+            let Rule { penalties, penalty_time, longest_before, .. } = rule;
+            penalties.retain(|key, penalty| {
+                let stays = key & part(Key::Token) != u64::from(token.0) << 40;
+                if !stays {
+                    *penalty_time = *penalty_time - penalty.deadline.saturating_since(now);
+                    *longest_before = (*longest_before).max(penalty.deadline.min(now) - penalty.first_at);
+                }
+                stays
+            });
+        }
+    }
+
     /// The token's budget.
     pub(crate) fn token_level(&self, token: TokenIndex, now: Time) -> Option<Level> {
         let limit = self.token_wide?.0;

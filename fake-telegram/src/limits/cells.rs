@@ -133,6 +133,15 @@ impl Cells {
         [&mut self.of_host, &mut self.of_tokens[of_token..of_token + self.token_slots], of_chats]
     }
 
+    /// The cells of a token and its chats are as if nobody had used them.
+    pub(super) fn forget(&mut self, token: TokenIndex) {
+        let token = usize::from(token.0);
+        if let Some(of_chats) = self.of_chats.get_mut(token) {
+            *of_chats = Vec::new();
+            self.of_tokens[token * self.token_slots..][..self.token_slots].fill(0);
+        }
+    }
+
     #[cold]
     fn grow(&mut self, token: usize, of_chat: usize) {
         if self.of_chats.len() <= token {

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
-use crate::api::{Answer, CallId, Decision, Request, Truth};
+use crate::api::{Answer, CallId, Decision, Request, TokenIndex, Truth};
 use crate::fault::Hit;
 use crate::profile::Hold;
 use crate::time::{Duration, Time};
@@ -84,6 +84,12 @@ impl Holds {
         let Reverse((_, _, chain)) = self.timeouts.pop().expect("a head sleeps");
         let queue = self.chains.remove(&chain).expect("a head that sleeps is in its chain");
         (chain, queue)
+    }
+
+    /// Whatever is held of a token is nobody's call any more.
+    pub(super) fn forget(&mut self, token: TokenIndex) {
+        self.chains.retain(|chain, _| chain.0 != token.0);
+        self.timeouts.retain(|Reverse((_, _, chain))| chain.0 != token.0);
     }
 
     /// A call meets a wait; whether that still fits into its budget.

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::api::{Answer, Request};
+use crate::api::{Answer, Request, TokenIndex};
 
 /// The answers of what was delivered, by token and key; never forgotten. Only of servers that know keys.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,13 @@ impl Replays {
     #[inline(always)]
     pub(super) fn answer(&self, request: Request) -> Option<Answer> {
         self.delivered.as_ref()?.get(&key(request)?).copied()
+    }
+
+    /// Forgets what a token's calls were answered.
+    pub(super) fn forget(&mut self, token: TokenIndex) {
+        if let Some(delivered) = &mut self.delivered {
+            delivered.retain(|key, _| key >> 32 != u64::from(token.0));
+        }
     }
 
     /// A call is delivered.

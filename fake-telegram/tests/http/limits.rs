@@ -6,8 +6,9 @@ use std::time::Duration;
 use fake_telegram::http::options::Options;
 use fake_telegram::profile::Profile;
 use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
 
-use crate::fake::Fake;
+use crate::fake::{BOT, Fake};
 
 const GROUP: i64 = -5001;
 
@@ -148,4 +149,40 @@ async fn limits_and_profiles_change_while_it_runs() {
     assert!(wrong.text.contains("telegram"), "it says what there is: {}", wrong.text);
     fake.tell("reset", json!({})).await;
     assert_eq!(fake.look("state").await["bots"], json!([]));
+}
+
+/// More than 1,000 in flight, whether their clients wait or not: 60 s after 3 s (telegram.md 3.4), in the client's time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_hangs_up_is_in_flight_all_the_same() {
+    let fake = Fake::with(Options {
+        frozen: true,
+        speed: 30,
+        profile: Profile::telegram_observed(),
+        ..Options::default()
+    });
+    for _ in 0..20 {
+        fake.send(7001, "x").await;
+    }
+    let request = format!("GET /bot{BOT}/sendMessage?chat_id=7001&text=x HTTP/1.1\r\nHost: fake\r\n\r\n");
+    // Not more sockets than a host may have.
+    for _ in 0..10 {
+        let mut streams = Vec::new();
+        let before = fake.look("state").await["held"].as_u64().expect("a number");
+        for _ in 0..100 {
+            let mut stream = fake.connect().await;
+            stream.write_all(request.as_bytes()).await.expect("written");
+            streams.push(stream);
+        }
+        fake.until("all are held", |state| state["held"] == before + 100).await;
+        drop(streams);
+        fake.until("nobody waits", |state| state["connections"].as_u64() < Some(50)).await;
+    }
+    let state = fake.look("state").await;
+    assert_eq!((&state["held"], &state["bots"][0]["in_flight"]), (&json!(1_000), &json!(1_000)));
+    let (refused, ()) = tokio::join!(fake.refused(7002), async {
+        fake.until("one more", |state| state["bots"][0]["in_flight"] == 1_001).await;
+        // The first second lets none of those go that wait for their turn.
+        fake.advance("3s").await;
+    });
+    assert_eq!(refused, 2, "60 s of its own");
 }

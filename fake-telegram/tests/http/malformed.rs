@@ -293,3 +293,13 @@ async fn other_verbs_are_not_allowed() {
     );
     assert_eq!(failure(&fake.raw(encoded.as_bytes()).await).0, 415);
 }
+
+/// The text of the open server (`HttpConnection.cpp`).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_takes_it_for_a_proxy_is_told() {
+    let fake = Fake::frozen();
+    let request = format!("GET http://127.0.0.1/bot{BOT}/getMe HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    let raw = fake.raw(request.as_bytes()).await;
+    assert_eq!(failure(&raw), (404, "Not Found: absolute URI is specified in the Request-Line".to_owned()));
+    fake.health().await;
+}

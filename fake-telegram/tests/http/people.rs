@@ -116,6 +116,44 @@ async fn chats_are_blocked_deleted_and_deactivated_for_every_bot() {
     fake.send(7001, "x").await;
 }
 
+/// The text and that it is local, which costs no budget: bot-api-errors.json, telegram.md 3.6.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_that_was_deleted_is_known_and_gone() {
+    let fake = Fake::frozen();
+    let known = async |chat: i64, action: &str| {
+        fake.tell("chats", json!({ "chat": chat, "action": action })).await;
+        fake.call("sendMessage", json!({ "chat_id": chat, "text": "x" })).await
+    };
+    // Whether the bot knew it or not.
+    fake.send(-5001, "x").await;
+    for chat in [-5001, -5002] {
+        let deleted = known(chat, "delete").await;
+        assert_eq!(deleted.failure(), (403, "Forbidden: the group chat was deleted"));
+    }
+    let entry = &fake.look("journal?outcome=forbidden").await["entries"][0];
+    assert_eq!((&entry["truth"], &entry["taken"]), (&json!("dead"), &json!(0)));
+    known(-5001, "unblock").await.result();
+    let supergroup = known(-1_001_234_567_890, "delete").await;
+    assert_eq!(supergroup.failure(), (400, "Bad Request: chat not found"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_inline_query_is_answered_while_it_is_known() {
+    let fake = Fake::frozen();
+    act(&fake, json!({ "chat": 7001, "action": "inline-query", "query": "cats" })).await;
+    let id = updates(&fake, 0).await[0]["inline_query"]["id"].clone();
+    let answer = |id: Value| fake.call("answerInlineQuery", json!({ "inline_query_id": id, "results": [] }));
+    assert_eq!(answer(id.clone()).await.result(), true);
+    assert_eq!(answer(json!("999")).await.status, 400);
+    fake.advance("10s").await;
+    assert_eq!(answer(id.clone()).await.result(), true);
+    fake.advance("10s").await;
+    let known = "Bad Request: query is too old and response timeout expired or query ID is invalid";
+    let late = answer(id).await;
+    let (status, description) = late.failure();
+    assert!(status == 400 && description.eq_ignore_ascii_case(known), "{}", late.text);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_said_of_a_chat_counts_for_bots_that_know_it() {
     let fake = Fake::frozen();

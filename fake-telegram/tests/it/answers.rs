@@ -1,7 +1,7 @@
 //! What methods mean, against the documentation and the texts of the open server.
 
 use fake_telegram::http::answers::{Call, Scene, check, items, perform};
-use fake_telegram::http::contents::{Capacity, Contents};
+use fake_telegram::http::contents::{Capacity, Contents, Query};
 use fake_telegram::http::failure::Failure;
 use fake_telegram::http::methods::{MethodInfo, Methods};
 use fake_telegram::http::objects::{Message, User};
@@ -190,6 +190,46 @@ fn what_cannot_be_sent_is_refused_in_the_servers_words() {
             json!({ "callback_query_id": "1" }),
             "query is too old and response timeout expired or query id is invalid",
         ),
+        (
+            "answerInlineQuery",
+            json!({ "inline_query_id": "1", "results": [] }),
+            "query is too old and response timeout expired or query id is invalid",
+        ),
+        (
+            "sendMediaGroup",
+            json!({ "chat_id": 7, "media": [{ "type": "photo", "media": "AgACAg" }, { "type": "photo" }] }),
+            "wrong file identifier/HTTP URL specified",
+        ),
+        (
+            "sendMediaGroup",
+            json!({ "chat_id": 7, "media": [{ "type": "photo", "media": "attach://nope" }] }),
+            "wrong file identifier/HTTP URL specified",
+        ),
+        (
+            "editMessageMedia",
+            json!({ "chat_id": 7, "message_id": id, "media": { "type": "photo", "media": "attach://nope" } }),
+            "wrong file identifier/HTTP URL specified",
+        ),
+        (
+            "sendPoll",
+            json!({ "chat_id": 7, "question": "?", "options": "x" }),
+            "can't parse options JSON object",
+        ),
+        (
+            "sendPoll",
+            json!({ "chat_id": 7, "question": "?", "options": { "text": "x" } }),
+            "expected an Array of InputPollOption",
+        ),
+        (
+            "sendPoll",
+            json!({ "chat_id": 7, "question": "?", "options": ["x", {}] }),
+            "can't parse InputPollOption: Can't find field \"text\"",
+        ),
+        (
+            "sendPoll",
+            json!({ "chat_id": 7, "question": "?", "options": [1] }),
+            "can't parse InputPollOption: Expected InputPollOption to be an Object",
+        ),
     ];
     for (method, params, description) in refusals {
         assert_eq!(world.refusal(method, &params), format!("Bad Request: {description}"), "{method}");
@@ -369,14 +409,29 @@ fn a_poll_closes_once() {
 #[test]
 fn taps_that_the_server_told_of_can_be_answered() {
     let mut world = World::new();
-    world.contents.add_callback_query("77");
-    let answer = json!({ "callback_query_id": "77", "text": "ok" });
-    assert_eq!(world.call("answerCallbackQuery", &answer), Ok(Value::Bool(true)));
+    world.contents.add_query("77", Query::Callback, world.date + 15);
+    world.contents.add_query("78", Query::Inline, world.date + 15);
+    let callback = json!({ "callback_query_id": "77", "text": "ok" });
+    let inline = json!({ "inline_query_id": "78", "results": [] });
+    for age in [0, 15] {
+        world.date += age;
+        assert_eq!(world.call("answerCallbackQuery", &callback), Ok(Value::Bool(true)));
+        assert_eq!(world.call("answerInlineQuery", &inline), Ok(Value::Bool(true)));
+    }
+    world.date += 1;
+    let old = "Bad Request: query is too old and response timeout expired or query id is invalid";
+    assert_eq!(world.refusal("answerCallbackQuery", &callback), old);
+    assert_eq!(world.refusal("answerInlineQuery", &inline), old);
+    // Each kind has its own method.
+    world.contents.add_query("79", Query::Inline, world.date + 15);
+    assert_eq!(world.refusal("answerCallbackQuery", &json!({ "callback_query_id": "79" })), old);
 }
 
 #[test]
 fn getters_tell_what_setters_set() {
     let mut world = World::new();
+    world.call("setChatTitle", &json!({ "chat_id": GROUP, "title": "News" })).expect("set");
+    assert_eq!(world.call("getChat", &json!({ "chat_id": GROUP })).expect("known")["title"], "News");
     let commands = json!([{ "command": "start", "description": "Begins" }]);
     let german = json!({ "commands": commands, "language_code": "de", "scope": "{\"type\": \"default\"}" });
     world.call("setMyCommands", &german).expect("set");

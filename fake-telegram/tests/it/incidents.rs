@@ -317,7 +317,7 @@ fn t5_the_answer_and_the_truth_may_differ() {
     assert_eq!(one(FaultKind::Html, Phase::After), (html, Truth::Delivered));
     assert_eq!(
         one(FaultKind::Status502, Phase::Before),
-        (Answer::ServerError { status: 502 }, Truth::Nothing)
+        (Answer::ServerError { status: 502, page: false }, Truth::Nothing)
     );
     let cut = Answer::Garbage(Garbage::CutList);
     assert_eq!(one(FaultKind::CutList, Phase::After), (cut, Truth::Delivered));

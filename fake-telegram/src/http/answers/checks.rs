@@ -33,6 +33,9 @@ fn check_content(call: &Call<'_>) -> Result<(), Failure> {
         Effect::Send(Content::Text) => check_text(params),
         Effect::Edit(Part::Text) if params.get("rich_message").is_none() => check_text(params),
         Effect::Send(content) => {
+            if content == Content::Poll {
+                check_poll(params)?;
+            }
             if let Some((field, missing)) = file_of(content) {
                 check_file(params, field, missing)?;
             }
@@ -40,7 +43,7 @@ fn check_content(call: &Call<'_>) -> Result<(), Failure> {
         }
         Effect::Edit(Part::Caption) | Effect::Copy => check_caption(params),
         Effect::Edit(Part::Media) => match params.json("media").as_deref() {
-            Some(medium @ Value::Object(_)) => check_caption(&super::medium(params, medium)),
+            Some(medium @ Value::Object(_)) => check_medium(&super::medium(params, medium)),
             _ => Err(Failure::bad_request("Bad Request: can't parse media JSON object")),
         },
         Effect::Album => check_album(&album(params)),
@@ -82,9 +85,11 @@ fn check_file(params: &Params, field: &str, missing: Failure) -> Result<(), Fail
     {
         Ok(())
     } else {
-        Err(Failure::bad_request("Bad Request: wrong file identifier/HTTP URL specified"))
+        Err(WRONG_FILE)
     }
 }
+
+const WRONG_FILE: Failure = Failure::bad_request("Bad Request: wrong file identifier/HTTP URL specified");
 
 fn check_album(items: &[Params]) -> Result<(), Failure> {
     if items.is_empty() {
@@ -106,7 +111,42 @@ fn check_album(items: &[Params]) -> Result<(), Failure> {
             "Bad Request: can't use the media of the specified type in the album",
         ));
     }
-    items.iter().try_for_each(check_caption)
+    items.iter().try_for_each(check_medium)
+}
+
+/// An item of an album, or what takes the place of a file: each needs a file.
+fn check_medium(item: &Params) -> Result<(), Failure> {
+    let field = item.text("type").unwrap_or_default();
+    check_file(item, &field, WRONG_FILE)?;
+    check_caption(item)
+}
+
+/// tdlib/telegram-bot-api `Client.cpp`, get_input_poll_options: a list whose options are texts or objects with one.
+fn check_poll(params: &Params) -> Result<(), Failure> {
+    let options = params.json("options");
+    let Some(options) = options.as_deref() else {
+        return Err(Failure::bad_request("Bad Request: can't parse options JSON object"));
+    };
+    let Value::Array(options) = options else {
+        return Err(Failure::bad_request("Bad Request: expected an Array of InputPollOption"));
+    };
+    for option in options {
+        match option {
+            Value::String(_) => {}
+            Value::Object(fields) if fields.contains_key("text") => {}
+            Value::Object(_) => {
+                return Err(Failure::bad_request(
+                    "Bad Request: can't parse InputPollOption: Can't find field \"text\"",
+                ));
+            }
+            _ => {
+                return Err(Failure::bad_request(
+                    "Bad Request: can't parse InputPollOption: Expected InputPollOption to be an Object",
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_action(params: &Params) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use super::{
     CHAT_ID_EMPTY, COPY_NOT_FOUND, Call, DELETE_NOT_FOUND, FORWARD_NOT_FOUND, Failure, Scene, album,
     message_id, message_ids, reply,
 };
-use crate::http::contents::{Contents, File, FileKind};
+use crate::http::contents::{Contents, File, FileKind, Query};
 use crate::http::methods::{Content, Effect, Setting};
 use crate::http::objects::{Fields, Message, OWNER, User, chat_full_info, me, member};
 use crate::http::params::Params;
@@ -36,7 +36,8 @@ pub fn perform(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<RawValue>, 
         Effect::Edit(part) => return edit(*part, call, scene),
         Effect::StopPoll => stop_poll(call, scene)?,
         Effect::Delete => delete(call, scene)?,
-        Effect::AnswerCallbackQuery => answer_callback_query(params, scene.contents)?,
+        Effect::AnswerCallbackQuery => answer_query(params, "callback_query_id", Query::Callback, scene)?,
+        Effect::AnswerInlineQuery => answer_query(params, "inline_query_id", Query::Inline, scene)?,
         Effect::Set(setting) => set(setting, call, scene.contents)?,
         Effect::Unset(name) => {
             scene.contents.set(setting_key(name, call), None);
@@ -207,8 +208,8 @@ fn delete(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Value, Failure> {
 }
 
 /// The server writes `query ID`, or has written `query id`: teloxide 0.17 (`errors.rs`) knows the latter to the letter.
-fn answer_callback_query(params: &Params, contents: &Contents) -> Result<Value, Failure> {
-    if contents.knows_callback_query(&params.text("callback_query_id").unwrap_or_default()) {
+fn answer_query(params: &Params, id: &str, query: Query, scene: &Scene<'_>) -> Result<Value, Failure> {
+    if scene.contents.may_answer(&params.text(id).unwrap_or_default(), query, scene.date) {
         return Ok(Value::Bool(true));
     }
     Err(Failure::bad_request(
@@ -285,7 +286,7 @@ fn upload_file(params: &Params, contents: &mut Contents) -> Value {
 
 fn get_chat(call: &Call<'_>, contents: &Contents) -> Result<Value, Failure> {
     let mut info = chat_full_info(call.chat.ok_or(CHAT_ID_EMPTY)?);
-    for name in ["chatDescription", "chatPermissions"] {
+    for name in ["chatTitle", "chatDescription", "chatPermissions"] {
         if let (Value::Object(fields), Some(Value::Object(kept))) =
             (&mut info, contents.setting(&setting_key(name, call)))
         {

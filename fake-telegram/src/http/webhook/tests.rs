@@ -177,10 +177,10 @@ fn loopback_is_this_host_under_any_name() {
 }
 
 /// `WebhookActor.cpp`, handle.
-#[test]
-fn an_answer_may_make_a_call_but_not_any() {
-    let name = |body: &str| call_in(body.as_bytes()).map(|(name, _)| name);
-    assert_eq!(name(r#"{"method":"SendMessage","chat_id":1}"#).as_deref(), Some("SendMessage"));
+#[tokio::test]
+async fn an_answer_may_make_a_call_but_not_any() {
+    let name = async |body: &str| call_in("application/json", body.into()).await.map(|(name, _)| name);
+    assert_eq!(name(r#"{"method":"SendMessage","chat_id":1}"#).await.as_deref(), Some("SendMessage"));
     for body in [
         "",
         "ok",
@@ -194,6 +194,25 @@ fn an_answer_may_make_a_call_but_not_any() {
         r#"{"method":"close"}"#,
         r#"{"method":"logOut"}"#,
     ] {
-        assert_eq!(name(body), None, "{body}");
+        assert_eq!(name(body).await, None, "{body}");
     }
+}
+
+/// As aiogram answers, and whoever writes forms; the open server reads answers as it reads requests.
+#[tokio::test]
+async fn a_call_may_be_multipart_or_a_form() {
+    let multipart = "--X\r\nContent-Type: text/plain; charset=utf-8\r\n\
+        Content-Disposition: form-data; name=\"method\"\r\n\r\nsendPhoto\r\n\
+        --X\r\nContent-Disposition: form-data; name=\"chat_id\"\r\n\r\n7\r\n\
+        --X\r\nContent-Disposition: form-data; name=\"photo\"; filename=\"a.png\"\r\n\r\nPNG\r\n--X--\r\n";
+    let read = async |content_type: &str, body: &str| call_in(content_type, body.into()).await;
+    let (name, params) = read("multipart/form-data; boundary=X", multipart).await.expect("a call");
+    assert_eq!((name.as_str(), params.integer("chat_id")), ("sendPhoto", Some(7)));
+    assert_eq!(params.file("photo").map(|upload| &upload.bytes[..]), Some(&b"PNG"[..]));
+    let form = "method=sendMessage&chat_id=7&text=a+b";
+    let (name, params) = read("application/x-www-form-urlencoded", form).await.expect("a call");
+    assert_eq!((name.as_str(), params.text("text").as_deref()), ("sendMessage", Some("a b")));
+    assert_eq!(params.get("method"), None, "it is no parameter of its own");
+    assert!(read("text/plain", form).await.is_none());
+    assert!(read("multipart/form-data; boundary=Y", multipart).await.is_none());
 }
