@@ -70,7 +70,7 @@ impl RealTime {
         self.runtime.block_on(target.meet(self.timeout))
     }
 
-    /// Lets a server of ours forget what an earlier run left; does nothing to another.
+    /// Lets a server of ours forget what was sent to it before; does nothing to another.
     ///
     /// # Errors
     /// If it does not.
@@ -127,6 +127,7 @@ async fn run(
     let last = Time::from_micros(horizon.as_micros().saturating_sub(1));
     let clock = clock::Clock::start();
     shared.clock.set(clock);
+    shared.end.set(horizon);
     let interrupted = loop {
         let now = clock.now().min(last);
         let next = executor.turn(sim, now, |by| late.record(by.as_micros()).expect("it grows"))?;

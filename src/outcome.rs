@@ -55,6 +55,9 @@ pub struct ScenarioInfo {
     pub horizon_us: u64,
     /// The server's profile.
     pub profile: String,
+    /// The real Redis that held what processes share, without its password; absent if that was simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
 }
 
 /// What one design made of it.

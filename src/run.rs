@@ -13,6 +13,7 @@ use crate::executor::Stalled;
 use crate::gate;
 use crate::outcome::{Host, Outcome, Report, SCHEMA_VERSION, ScenarioInfo, Unfinished};
 use crate::scenario::Scenario;
+use crate::store::url::StoreUrl;
 
 #[cfg(feature = "live")]
 pub use drive::{Drive, drive, server};
@@ -182,6 +183,7 @@ fn report(
             hash: scenario.hash.clone(),
             horizon_us: scenario.horizon().as_micros(),
             profile: scenario.server.name.clone(),
+            store: scenario.store.url.as_ref().map(ToString::to_string),
         },
         expectations: Vec::new(),
         designs,
@@ -196,6 +198,7 @@ fn report(
 /// The command that gives the same result again, for a shell.
 fn reproduce(scenario: &Scenario, options: &Options<'_>) -> String {
     let mut command = command("run", scenario, &options.designs, options.seed);
+    command += owned(scenario, true);
     if let Some(key) = options.shuffle_ties {
         command += &format!(" --shuffle-ties {key}");
     }
@@ -210,7 +213,16 @@ fn command(verb: &str, scenario: &Scenario, designs: &[usize], seed: u64) -> Str
         // Names have no characters that a shell would read.
         command += &format!(" --design {}", names.collect::<Vec<_>>().join(","));
     }
+    if let Some(url) = &scenario.store.url {
+        command += &format!(" --store {}", quoted(&url.to_string()));
+    }
     command
+}
+
+/// Its end, if it calls another machine: the store's, or a target that is not a `local` one.
+fn owned(scenario: &Scenario, local: bool) -> &'static str {
+    let is_here = local && scenario.store.url.as_ref().is_none_or(StoreUrl::is_loopback);
+    if is_here { "" } else { " --i-own-this-target" }
 }
 
 /// A text as one word of a POSIX shell.
@@ -266,7 +278,32 @@ fn one(
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::*;
+    use crate::registry::Registry;
+
+    /// What the command line needs to let it through, and nothing secret.
+    #[test]
+    fn a_real_store_is_part_of_the_command() {
+        let end = |store: &str, local| {
+            let directory = tempfile::tempdir().expect("a directory");
+            let file = directory.path().join("it.toml");
+            let text = format!(
+                "duration = \"1s\"\n{store}\n[chats]\ncount = 1\n[workload.all]\nkind = \"broadcast\"\n\
+                 class = \"all\"\n[[design]]\nstrategy = \"bare\"\n"
+            );
+            std::fs::write(&file, text).expect("written");
+            let scenario = Scenario::load(&file, &Registry::builtin()).expect("a scenario");
+            let command = command("run", &scenario, &[0], 7) + owned(&scenario, local);
+            command.split_once(" --seed 7").expect("the seed").1.to_owned()
+        };
+        let (here, there) =
+            (r#"store = "redis://127.0.0.1:1/2""#, r#"store = "redis://me:secret@192.0.2.1:1""#);
+        assert_eq!(end("", true), "");
+        assert_eq!(end("", false), " --i-own-this-target");
+        assert_eq!(end(here, true), " --store redis://127.0.0.1:1/2");
+        assert_eq!(end(here, false), " --store redis://127.0.0.1:1/2 --i-own-this-target");
+        assert_eq!(end(there, true), " --store redis://me@192.0.2.1:1 --i-own-this-target");
+    }
 
     #[test]
     fn a_path_is_one_word_of_a_shell() {

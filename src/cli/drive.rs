@@ -8,7 +8,7 @@ use fake_telegram::time::Duration;
 use super::exit::{Exit, Invalid};
 use super::job::{self, Choice, Job};
 use super::progress::Bars;
-use crate::live::Target;
+use crate::live::{RealTime, Target};
 use crate::registry::Registry;
 use crate::run::{self, Drive};
 use crate::scenario::Scenario;
@@ -48,6 +48,9 @@ pub(super) fn drive(arguments: &Arguments, registry: &Registry) -> anyhow::Resul
     });
     job.check_folder()?;
     choice.exports.check()?;
+    if let Some(target) = &target {
+        RealTime::new(scenario.wire.timeout)?.meet(&mut target.clone())?;
+    }
     let interrupted = job::interrupts()?;
     let all = scenario.horizon().saturating_mul(job.designs.len() as u64);
     if all > LONG {

@@ -62,7 +62,7 @@ enum Format {
     Quiet,
 }
 
-/// Listens for interrupts: whether there was one.
+/// Listens for interrupts, by Ctrl-C or by whoever ends the program (SIGTERM, SIGHUP): whether there was one.
 pub(super) fn interrupts() -> anyhow::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);

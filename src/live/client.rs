@@ -212,3 +212,47 @@ impl Body for Sent {
         SizeHint::with_exact(self.bytes.as_ref().map_or(0, Bytes::len) as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use serde_json::json;
+    use tokio::runtime::Builder;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    /// The connection is made and ended before the client gets to write: nothing of the call has left.
+    #[test]
+    fn a_connection_that_ends_before_the_request_leaves_it_unsent() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let base = format!("http://{address}");
+        let client = Client::new(&base, "127.0.0.1", &[address], Duration::from_secs(5)).expect("a client");
+        let server = thread::spawn(move || drop(listener.accept().expect("a connection")));
+        let call = Call {
+            token: "1:a",
+            method: Method::SendMessage,
+            body: json!({}),
+            idempotency: None,
+            told: None,
+        };
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let heard = runtime.block_on(async {
+            let clock = Clock::start();
+            // The kernel connects while this thread does nothing else.
+            let held_up = async {
+                for _ in 0..3 {
+                    #[expect(clippy::disallowed_methods, reason = "a machine that is busy")]
+                    thread::sleep(std::time::Duration::from_millis(50));
+                    yield_now().await;
+                }
+            };
+            tokio::join!(client.call(call, &clock), held_up).0
+        });
+        server.join().expect("it accepts");
+        assert_eq!((heard.failure, heard.answer), (Some(Failure::Unsent), Answer::Unreachable));
+    }
+}

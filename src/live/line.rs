@@ -30,6 +30,8 @@ pub struct Line(pub(super) Rc<Shared>);
 
 pub(super) struct Shared {
     pub(super) clock: Cell<Clock>,
+    /// When the run is over.
+    pub(super) end: Cell<Time>,
     handle: Handle,
     target: Target,
     /// By process.
@@ -91,6 +93,7 @@ impl Line {
         let clock = Clock::start();
         Ok(Self(Rc::new(Shared {
             clock: Cell::new(clock),
+            end: Cell::new(Time::MAX),
             handle,
             target,
             clients,
@@ -117,6 +120,7 @@ impl Line {
     /// is in the books. The numbers of the calls of which there is news that was not fetched.
     pub(super) async fn settle(&self, end: Time) -> Vec<u32> {
         let shared = &self.0;
+        shared.end.set(end);
         let open: Vec<(u32, Open)> = shared.open.borrow().iter().map(|(wire, open)| (*wire, *open)).collect();
         let words = RefCell::new(BTreeMap::new());
         if shared.target.ours.is_some() {
@@ -179,12 +183,16 @@ impl Shared {
         }
         let failed = matches!(heard.failure, Some(Failure::Lost | Failure::TimedOut));
         let (decision, elsewhere) = match &heard.truth {
-            Some(word) if !failed => {
-                let behind = now.as_micros() as i64 - word.at_us as i64;
-                self.behind_us.set(Some(self.behind_us.get().map_or(behind, |least| least.min(behind))));
-                told(word, now, answer, &self.limits)
+            Some(word) => {
+                if !failed {
+                    let behind = now.as_micros() as i64 - word.at_us as i64;
+                    self.behind_us.set(Some(self.behind_us.get().map_or(behind, |least| least.min(behind))));
+                }
+                // An answer that is under way when the run ends tells of what happened before.
+                let is_late = failed || now >= self.end.get();
+                let at = if is_late { self.at(word, open.sent, now) } else { now };
+                told(word, at, answer, &self.limits)
             }
-            Some(word) => told(word, self.at(word, open.sent, now), answer, &self.limits),
             None => believed(now, answer, open.method, &self.limits),
         };
         let token = open.token;

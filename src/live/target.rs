@@ -60,7 +60,9 @@ pub enum TargetError {
     #[error("cannot start a server")]
     Own(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// It cannot be reset.
-    #[error("{base} cannot be reset before the next design; drive the designs one by one (--design)")]
+    #[error(
+        "{base} cannot be reset, so the design would begin with the budgets and penalties of before; start it again"
+    )]
     Reset {
         /// The base URL.
         base: String,

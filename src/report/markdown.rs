@@ -12,8 +12,9 @@ pub fn markdown(report: &Report) -> String {
     let is_live = report.designs.iter().any(|design| design.live.is_some());
     let time = if is_live { "real" } else { "virtual" };
     let mut text = format!("# {}\n\n", scenario.name);
+    let store = scenario.store.as_ref().map(|url| format!("store `{url}`, ")).unwrap_or_default();
     text += &format!(
-        "Profile `{}`, {} of {time} time, seed {}, scenario hash `{}`, {}.\n\n```sh\n{}\n```\n",
+        "Profile `{}`, {store}{} of {time} time, seed {}, scenario hash `{}`, {}.\n\n```sh\n{}\n```\n",
         scenario.profile,
         human::span(scenario.horizon_us),
         report.seed,

@@ -14,8 +14,9 @@ use super::{human, live, verdicts};
 pub fn table(report: &Report, colour: bool, width: usize) -> String {
     let paint = Paint { colour };
     let scenario = &report.scenario;
+    let store = scenario.store.as_ref().map(|url| format!("store {url}, ")).unwrap_or_default();
     let mut text = format!(
-        "{}  profile {}, {}, seed {}\n",
+        "{}  profile {}, {store}{}, seed {}\n",
         paint.with(BOLD, &scenario.name),
         scenario.profile,
         human::span(scenario.horizon_us),

@@ -7,7 +7,7 @@ use fake_telegram::http::options::Options;
 use fake_telegram::time::Time;
 
 use super::simulate::{self, Ends, Simulation};
-use super::{Failed, Progress, RunError, command, quoted, report};
+use super::{Failed, Progress, RunError, command, owned, quoted, report};
 use crate::event::Observer;
 use crate::executor::Executor;
 use crate::gate;
@@ -52,13 +52,12 @@ pub fn drive(
     mut observers: impl FnMut(usize) -> Vec<Box<dyn Observer>>,
 ) -> Result<Report, Failed> {
     let mut outcomes = Vec::new();
-    for (place, design) in drive.designs.iter().enumerate() {
+    for design in &drive.designs {
         let simulation = Simulation { scenario, design: *design, seed: drive.seed, shuffle_ties: None };
-        let again = place > 0;
         outcomes.push(if drive.interrupted.load(Ordering::Relaxed) {
             Ok(None)
         } else {
-            let one = || one(&simulation, drive, again, progress, observers(*design));
+            let one = || one(&simulation, drive, progress, observers(*design));
             simulate::or_say(&simulation, one).map(Some)
         });
     }
@@ -67,6 +66,7 @@ pub fn drive(
         reproduce += &format!(" --url {}", quoted(target.url()));
         reproduce += &" --token …".repeat(scenario.tokens.len());
     }
+    reproduce += owned(scenario, drive.target.as_ref().is_none_or(Target::is_loopback));
     let mut made = report(scenario, &drive.designs, drive.seed, outcomes, reproduce);
     let report = made.as_mut().unwrap_or_else(|failed| &mut *failed.report);
     if drive.judge {
@@ -76,11 +76,10 @@ pub fn drive(
     made
 }
 
-/// One design; `again` if another was driven before against the same server.
+/// One design. A server elsewhere has a past, and forgets it before each.
 fn one(
     simulation: &Simulation<'_>,
     drive: &Drive<'_>,
-    again: bool,
     progress: &dyn Fn(Progress),
     observers: Vec<Box<dyn Observer>>,
 ) -> Result<Outcome, RunError> {
@@ -102,7 +101,7 @@ fn one(
     };
     let time = RealTime::new(scenario.wire.timeout).map_err(TargetError::System).map_err(failed)?;
     time.meet(&mut target).map_err(failed)?;
-    if again && drive.target.is_some() {
+    if drive.target.is_some() {
         time.reset(&target).map_err(failed)?;
     }
     let mut executor = Executor::default();

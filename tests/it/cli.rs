@@ -506,6 +506,9 @@ fn drive_refuses_what_it_must_not_call() {
     refused("--token 1:a", 2, "--url");
     refused("--url http://127.0.0.1:1 --token 1:a --design wise", 104, "did you mean `wide`");
     refused("--url http://127.0.0.1:1 --token 1:a", 1, "is the server running?");
+    let (_, _, err) =
+        floodlab(directory.path(), "drive scenarios/small.toml --url http://127.0.0.1:1 --token 1:a");
+    assert_eq!(err.matches("nothing answers").count(), 1, "once, and not for each design: {err}");
 }
 
 /// Without a URL it has a server of its own; the report says that it was real time, and how real.
@@ -570,30 +573,67 @@ fn a_scenario_is_served() {
     assert!(code == 104 && err.contains("none.toml"), "{code} {err}");
 }
 
-/// What was sent until then is the report.
+/// What was sent until then is the report, whether somebody presses Ctrl-C or a time limit ends it.
 #[cfg(all(unix, feature = "live"))]
 #[test]
 fn an_interrupted_drive_leaves_its_report() {
+    use std::io::{Read, Write};
+    for signal in ["-INT", "-TERM"] {
+        let directory = directory();
+        let long = SMALL.replace("1min\"\ndrain", "20d\"\ndrain");
+        write(&directory, "long.toml", &long);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("floodlab"))
+            .current_dir(directory.path())
+            .args(["drive", "scenarios/long.toml", "--format", "quiet", "--url", &url, "--token", "1:a"])
+            .stderr(std::process::Stdio::piped())
+            .spawn();
+        let mut child = child.expect("it runs");
+        // Before the run and before the design it is asked who it is; then a message comes, and is never answered.
+        let mut call = loop {
+            let (mut stream, _) = listener.accept().expect("it calls");
+            let mut head = [0; 5];
+            stream.read_exact(&mut head).expect("a request");
+            if &head == b"POST " {
+                break stream;
+            }
+            stream
+                .write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                .expect("sent");
+            // What is unread when a socket closes resets the connection.
+            stream.shutdown(std::net::Shutdown::Write).expect("it is open");
+            let _ = stream.read_to_end(&mut Vec::new());
+        };
+        let kill = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(kill.expect("kill is there").success());
+        let output = child.wait().expect("it ends");
+        let mut told = String::new();
+        child.stderr.take().expect("it is piped").read_to_string(&mut told).expect("UTF-8");
+        assert_eq!(output.code(), Some(105), "{signal}: {told}");
+        assert!(told.contains("interrupted: the report ends where the run did"), "{signal}: {told}");
+        let json = fs::read_to_string(directory.path().join("reports/long/report.json")).expect("a report");
+        let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert!(report["designs"][0]["live"]["interrupted_us"].is_u64(), "{signal}: {json}");
+        let _ = call.read(&mut [0]);
+    }
+}
+
+/// The command says which store it was, and so does the report.
+#[cfg(feature = "redis")]
+#[test]
+fn a_real_store_is_in_the_report_and_in_the_command() {
     let directory = directory();
-    let long = SMALL
-        .replace("1min\"\ndrain", "20d\"\ndrain")
-        .replace("kind = \"broadcast\"", "kind = \"poisson\"\nrate = \"100/s\"");
-    write(&directory, "long.toml", &long);
-    let child = std::process::Command::new(assert_cmd::cargo::cargo_bin!("floodlab"))
-        .current_dir(directory.path())
-        .args(["drive", "scenarios/long.toml", "--design", "wide", "--format", "quiet"])
-        .stderr(std::process::Stdio::piped())
-        .spawn();
-    let mut child = child.expect("it runs");
-    // It says that it takes long once it listens for signals.
-    let mut told = String::new();
-    let mut errors = std::io::BufReader::new(child.stderr.take().expect("it is piped"));
-    std::io::BufRead::read_line(&mut errors, &mut told).expect("UTF-8");
-    assert!(told.contains("in real time take up to"), "{told}");
-    let kill = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(kill.expect("kill is there").success());
-    std::io::Read::read_to_string(&mut errors, &mut told).expect("UTF-8");
-    assert_eq!(child.wait().expect("it ends").code(), Some(105), "{told}");
+    let url = crate::redis::url();
+    let line = format!("run scenarios/small.toml --store {}", url.secret());
+    let (code, out, err) = floodlab(directory.path(), &line);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains(&format!("small  profile unlimited, store {url}, 2 min, seed 1\n")), "{out}");
+    assert!(out.contains(&format!("floodlab run scenarios/small.toml --seed 1 --store {url}\n")), "{out}");
+    let read = |file| fs::read_to_string(directory.path().join("reports/small").join(file)).expect("written");
+    assert!(read("report.md").starts_with(&format!("# small\n\nProfile `unlimited`, store `{url}`, ")));
+    let report: serde_json::Value = serde_json::from_str(&read("report.json")).expect("JSON");
+    assert_eq!(report["scenario"]["store"], url.to_string());
 }
 
 /// What is finished is the result, and says what is missing.

@@ -62,6 +62,31 @@ fn links_lead_somewhere() {
     }
 }
 
+/// At the same time, since they mostly wait.
+#[cfg(feature = "live")]
+#[test]
+fn the_commands_of_the_page_on_real_time_work() {
+    use fake_telegram::http::options::Options;
+    let page = read("docs/drive.md");
+    let commands: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("    floodlab drive ")).collect();
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    let addr = ([127, 0, 0, 1], 0).into();
+    let server = fake_telegram::http::server::Server::start(Options { addr, ..Options::default() });
+    let server = server.expect("a free port");
+    let drive = |command: &str| {
+        let words = command.split('#').next().unwrap_or_default();
+        let words = words.replace("127.0.0.1:8081", &server.addr().to_string());
+        let folder = tempfile::tempdir().expect("a directory");
+        let mut floodlab = assert_cmd::Command::cargo_bin("floodlab").expect("the binary");
+        floodlab.arg("drive").args(words.split_whitespace()).arg("-o").arg(folder.path());
+        let output = floodlab.output().expect("it runs");
+        let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && told.contains("real time, over HTTP"), "{command}: {told}");
+    };
+    std::thread::scope(|threads| commands.iter().for_each(|command| drop(threads.spawn(|| drive(command)))));
+}
+
 /// The code in `docs/strategy.md` that shows [`Env`] is the body of this one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -72,10 +72,9 @@ fn sockets(acts: Vec<Act>) -> (String, Arc<Mutex<Vec<String>>>) {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let seen = requests.clone();
     thread::spawn(move || {
-        let nobody = ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", false);
         let mut open = Vec::new();
         let mut listener = Some(listener);
-        let mut acts = [nobody].into_iter().chain(acts).peekable();
+        let mut acts = [(NOBODY, false)].into_iter().chain(acts).peekable();
         while let (Some((answer, stays)), Some(accepting)) = (acts.next(), &listener) {
             let Ok((mut stream, _)) = accepting.accept() else { return };
             seen.lock().expect("nobody panics").push(request(&mut stream));
@@ -112,6 +111,8 @@ fn request(stream: &mut TcpStream) -> String {
     text
 }
 
+/// What a server that is none of ours says when it is asked.
+const NOBODY: &str = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 const OK: &str = r#"{"ok":true,"result":{"message_id":7}}"#;
 
 #[test]
@@ -158,6 +159,156 @@ fn what_was_sent_and_not_answered_is_in_doubt() {
     );
     check(("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", true), answered);
     check(("SSH-2.0-OpenSSH_9.6\r\n", true), lost);
+}
+
+/// Nobody takes the connection: a queue of accepted ones that is full, as before a server that hangs.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_connection_in_time_is_safe_to_send_again() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let listener = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+        socket.listen(1).and_then(tokio::net::TcpListener::into_std).expect("it listens")
+    });
+    listener.set_nonblocking(false).expect("it is open");
+    let address = listener.local_addr().expect("it is bound");
+    let full = thread::spawn(move || {
+        // Who it is, it is asked while there is room.
+        let (mut stream, _) = listener.accept().expect("it calls");
+        request(&mut stream);
+        let at_most = std::time::Duration::from_millis(200);
+        let queue: Vec<TcpStream> =
+            std::iter::from_fn(|| TcpStream::connect_timeout(&address, at_most).ok()).take(64).collect();
+        stream.write_all(NOBODY.as_bytes()).expect("the client listens");
+        (listener, queue)
+    });
+    let outcome = outcome(&one_message(r#"retry = "drop""#), &format!("http://{address}"));
+    let (_listener, queue) = full.join().expect("nobody panics");
+    assert!(queue.len() < 64, "the queue is full");
+    assert_eq!(calls(&outcome), LiveCalls { unconnected: 1, ..LiveCalls::default() });
+    let metrics = &outcome.metrics;
+    assert_eq!((metrics.dropped, metrics.believed_unknown), (1, 0), "a refusal, no doubt");
+}
+
+/// A whole answer, but not in time: each byte comes, and the time-out is over all of them.
+#[test]
+fn a_body_that_drips_times_out() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+    let drip = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("it calls");
+        request(&mut stream);
+        stream.write_all(NOBODY.as_bytes()).expect("the client listens");
+        let (mut stream, _) = listener.accept().expect("it calls");
+        request(&mut stream);
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{OK}", OK.len());
+        let (head, body) = answer.split_at(answer.len() - OK.len());
+        stream.write_all(head.as_bytes()).expect("the client listens");
+        let dripped = body.bytes().take_while(|byte| {
+            #[expect(clippy::disallowed_methods, reason = "a server that is slow")]
+            thread::sleep(std::time::Duration::from_millis(50));
+            stream.write_all(&[*byte]).is_ok()
+        });
+        dripped.count()
+    });
+    let outcome = outcome(&one_message(r#"retry = "drop""#), &url);
+    assert_eq!(calls(&outcome), LiveCalls { timed_out: 1, ..LiveCalls::default() });
+    assert_eq!((outcome.metrics.believed_unknown, outcome.metrics.lost), (1, 1));
+    let dripped = drip.join().expect("nobody panics");
+    assert!((2..OK.len()).contains(&dripped), "some of it came: {dripped} bytes");
+}
+
+/// Connections are kept, and the server ends them between two calls: at once, so that the client knows by the next call,
+/// or when that has come, so that nobody knows whether it was heard.
+#[test]
+fn a_connection_that_was_kept_too_long_is_told_from_a_call_that_was_lost() {
+    let two =
+        || scenario(2, r#"retry = "drop", limiter = { kind = "token-bucket", rate = "4/s", burst = 1 }"#);
+    let check = |ends_at_once: bool, expected: LiveCalls| {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let server = thread::spawn(move || {
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{OK}", OK.len());
+            let accept = || listener.accept().expect("it calls").0;
+            let mut stream = accept();
+            request(&mut stream);
+            stream.write_all(NOBODY.as_bytes()).expect("the client listens");
+            let mut calls = Vec::new();
+            let mut stream = accept();
+            calls.push(request(&mut stream));
+            stream.write_all(answer.as_bytes()).expect("the client listens");
+            if ends_at_once {
+                drop(stream);
+                stream = accept();
+                calls.push(request(&mut stream));
+                stream.write_all(answer.as_bytes()).expect("the client listens");
+            } else {
+                calls.push(request(&mut stream));
+            }
+            drop(stream);
+            // Whoever sent it again by himself would be heard.
+            listener.set_nonblocking(true).expect("it is open");
+            (listener, calls)
+        });
+        let outcome = outcome(&two(), &url);
+        assert_eq!(calls(&outcome), expected);
+        let (listener, calls) = server.join().expect("nobody panics");
+        assert_eq!(outcome.metrics.requests, 2);
+        for (number, call) in calls.iter().enumerate() {
+            assert!(call.contains(&format!("\"message {number}\"")), "{call}");
+        }
+        assert!(listener.accept().is_err(), "nothing is sent twice");
+    };
+    check(true, LiveCalls { answered: 2, ..LiveCalls::default() });
+    check(false, LiveCalls { answered: 1, lost: 1, ..LiveCalls::default() });
+}
+
+/// A call that the server decides before the end, and whose answer comes after it: the server's word says when.
+#[test]
+fn what_was_decided_before_the_end_and_heard_after_it_counts() {
+    let text = text(2, "").replace("drain = \"9s\"", "drain = \"0s\"").replace("400ms", "5s");
+    let scenario = lab::scenario(&text);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
+    let server = thread::spawn(move || {
+        let answer = |headers: &str, body: &str| {
+            format!(
+                "HTTP/1.1 200 OK\r\n{headers}connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            )
+        };
+        // On its own clock it is some day in 1970.
+        let word = |at_us: u64| {
+            let truth = format!(r#"{{"truth":"delivered","taken":1,"at_us":{at_us}}}"#);
+            answer(&format!("x-floodlab-truth: {truth}\r\n"), OK)
+        };
+        let next = |start: &str| {
+            let (mut stream, _) = listener.accept().expect("it calls");
+            let request = request(&mut stream);
+            assert!(request.starts_with(start), "{request}");
+            stream
+        };
+        let say = |mut stream: TcpStream, text: &str| stream.write_all(text.as_bytes()).expect("it listens");
+        say(
+            next("get /__admin/health"),
+            &answer("", r#"{"name":"fake-telegram","version":"0","profile":"telegram"}"#),
+        );
+        say(next("post /__admin/reset"), &answer("", "{}"));
+        say(next("post /bot1:secret/sendmessage"), &word(1_000_000));
+        let second = next("post /bot1:secret/sendmessage");
+        // Whoever asks has come to the end of the run.
+        let journal = next("get /__admin/journal");
+        say(second, &word(1_100_000));
+        #[expect(clippy::disallowed_methods, reason = "the answer comes first")]
+        thread::sleep(std::time::Duration::from_millis(200));
+        say(journal, &answer("", r#"{"entries":[]}"#));
+    });
+    let outcome = outcome(&scenario, &url);
+    server.join().expect("nobody panics");
+    let metrics = &outcome.metrics;
+    assert_eq!((metrics.requests, metrics.delivered, metrics.pending), (2, 2, 0), "{metrics:?}");
+    assert!(metrics.lag_us.max.expect("a sample") < 1_000_000, "{:?}", metrics.lag_us);
 }
 
 /// A server on a thread of its own that answers everything in the same way.
@@ -254,13 +405,15 @@ fn nobody_waits_for_the_end_when_nothing_is_left_to_do() {
     assert!(server.starts_with("fake-telegram ") && server.ends_with(", profile telegram"), "{server}");
 }
 
-/// Elsewhere: started by somebody else, with rules and faults of its own and a past.
+/// Elsewhere: started by somebody else, with rules and faults of its own and a past: what it allows is what one design takes.
 #[test]
 fn a_server_of_ours_elsewhere_tells_the_truth_and_begins_again_for_each_design() {
     let text = text(3, "") + "\n[[design]]\nname = \"again\"\nstrategy = \"bare\"\n";
-    let faulty = text.clone() + "[[server.fault]]\nkind = \"lost\"\nphase = \"after\"\nrate = \"100%\"\n";
-    let (scenario, faults) = (lab::scenario(&text), lab::scenario(&faulty).faults);
-    let options = Options { tokens: vec!["7:it".to_owned()], faults, ..Options::default() };
+    let faulty = text.clone()
+        + "[server]\nlimit = { token = { rate = \"1/h\", burst = 3 } }\n[[server.fault]]\nkind = \"lost\"\nphase = \"after\"\nrate = \"100%\"\n";
+    let (scenario, faulty) = (lab::scenario(&text), lab::scenario(&faulty));
+    let Scenario { server: profile, faults, .. } = faulty;
+    let options = Options { tokens: vec!["7:it".to_owned()], profile, faults, ..Options::default() };
     let (target, _server) = Target::start(options).expect("a free port");
     // Twice, and its journal remembers the calls of before.
     for _ in 0..2 {

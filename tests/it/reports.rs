@@ -241,6 +241,7 @@ fn small() -> Report {
             hash: "0123456789abcdef".to_owned(),
             horizon_us: 93_600_000_000,
             profile: "telegram".to_owned(),
+            store: None,
         },
         designs: designs.collect(),
         gates: Vec::new(),
