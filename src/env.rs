@@ -212,14 +212,15 @@ impl Env {
     pub async fn run<S: StoreScript>(&self, script: S) -> Result<S::Reply, StoreError> {
         let name = script.name();
         let World::Sim(sim) = &self.world;
-        let process = self.process.index;
+        let Process { index: process, life, .. } = *self.process;
+        let running = Running { script, sim, process, life };
         let result = match sim.store_line() {
             None => {
-                let (result, back) = sim.call_store(process, Running { script, sim, process });
+                let (result, back) = sim.call_store(process, running);
                 back.await;
                 result
             }
-            Some(line) => Box::pin(sim.carry_to_store(line, process, Running { script, sim, process })).await,
+            Some(line) => Box::pin(sim.carry_to_store(line, process, running)).await,
         };
         self.came_back(name).await;
         result

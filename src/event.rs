@@ -24,6 +24,11 @@ pub enum Event {
         /// To whom.
         process: ProcessIndex,
     },
+    /// It left the store for a process that had died before the answer came: nobody holds it. In real time alone.
+    Vanished {
+        /// The message's number.
+        message: u32,
+    },
     /// The store holds it: whoever held it before no longer has to live.
     Stored {
         /// The message's number.
@@ -147,6 +152,7 @@ impl Observer for EventHash {
             Event::Started { process } => (11, 0, process.0.into()),
             Event::Killed { process } => (12, 0, process.0.into()),
             Event::Flushed => (13, 0, 0),
+            Event::Vanished { message } => (14, message, 0),
         };
         self.add(at.as_micros());
         self.add(kind << 32 | u64::from(message));

@@ -67,7 +67,7 @@ pub struct Ledger {
     pub reordered: u64,
     /// Messages whose answer was used again: delivered without a call.
     pub reused: u64,
-    /// By holder, the outbox first: whether it is gone. A process that starts again is another holder, and so is the
+    /// By holder, the constant ones first: whether it is gone. A process that starts again is another holder, and so is the
     /// store after its data were lost.
     gone: Vec<bool>,
     /// Which holder the store is now.
@@ -78,6 +78,10 @@ pub struct Ledger {
 
 /// The holder of what no process has taken.
 const OUTBOX: u32 = 0;
+/// The holder of what nobody has: it was never there.
+const NOBODY: u32 = 1;
+/// The store, before its data were ever lost.
+const STORE: u32 = 2;
 
 impl Line {
     /// What became of it.
@@ -111,7 +115,12 @@ impl Ledger {
     pub fn new(chats: usize, classes: usize, tokens: usize) -> Self {
         let duplicated = vec![0; classes];
         let latest = vec![vec![0; chats]; tokens];
-        Self { latest, duplicated, gone: vec![false; 2], store: 1, ..Self::default() }
+        Self { latest, duplicated, gone: vec![false, true, false], store: STORE, ..Self::default() }
+    }
+
+    /// The store has turned out not to hold this message, which it was taken to hold.
+    pub fn lose(&mut self, message: u32) {
+        self.line(message).state = State::Gone;
     }
 
     /// The run is over, with calls for `on_the_wire` not yet decided: nothing changes any more.
@@ -228,6 +237,7 @@ impl Observer for Ledger {
                 self.line(message).holder = self.processes[usize::from(process.0)];
             }
             Event::Stored { message } => self.line(message).holder = self.store,
+            Event::Vanished { message } => self.line(message).holder = NOBODY,
             Event::Reused { message } => {
                 self.reused += 1;
                 let line = self.line(message.number);
@@ -311,6 +321,14 @@ mod tests {
         assert_eq!(fate_of(true, &[started, taken, killed, delivered(0)]), Fate::Delivered, "on the wire");
         assert_eq!(fate_of(true, &[started, taken, stored, killed]), Fate::Pending);
         assert_eq!(fate_of(true, &[started, taken, stored, Event::Flushed]), Fate::Lost);
+        let vanished = Event::Vanished { message: 0 };
+        assert_eq!(
+            fate_of(true, &[started, stored, killed, started, vanished]),
+            Fate::Lost,
+            "of an earlier life"
+        );
+        assert_eq!(fate_of(true, &[started, vanished, delivered(0)]), Fate::Delivered);
+        assert_eq!(fate_of(true, &[started, vanished, stored]), Fate::Pending, "it was put back");
         assert_eq!(fate_of(true, &[Event::Flushed, started, taken, stored]), Fate::Pending);
         assert_eq!(fate_of(true, &[started, taken, Event::Flushed]), Fate::Pending);
         let mut ledger = Ledger::new(1, 1, 1);

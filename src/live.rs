@@ -25,6 +25,7 @@ use tokio::task::{LocalSet, yield_now};
 use crate::executor::{Executor, Stalled};
 use crate::outcome::{Late, Live};
 use crate::sim::Sim;
+use crate::store::redis::{Broken, RedisStore};
 
 pub use known::Known;
 pub use line::Line;
@@ -96,6 +97,14 @@ impl RealTime {
         line.map_err(|source| TargetError::Silent { base: target.base.clone(), source })
     }
 
+    /// The run begins now, by the clock of a real store, and in a moment by ours.
+    ///
+    /// # Errors
+    /// If the store does not tell the time.
+    pub fn begin(&self, store: &RedisStore) -> Result<(), Broken> {
+        self.runtime.block_on(store.begin())
+    }
+
     /// Runs until `horizon`, until nothing is left to do, or until `go_on` says no, which is asked a few times a second.
     ///
     /// # Errors
@@ -152,8 +161,8 @@ async fn run(
         }
     };
     let (end, took) = (interrupted.unwrap_or(horizon), clock.now() - Time::ZERO);
-    let news = line.settle(end).await;
     executor.advance(end);
+    let news = line.settle(end).await;
     for call in news {
         crate::executor::Source::external(sim, call);
     }

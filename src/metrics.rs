@@ -229,6 +229,7 @@ impl Observer for Metrics {
                 self.budget.sample(at, level);
             }
             Event::Taken { .. }
+            | Event::Vanished { .. }
             | Event::Stored { .. }
             | Event::Answered { .. }
             | Event::Started { .. }

@@ -100,6 +100,19 @@ pub struct Live {
     pub late_us: Late,
     /// What became of the calls.
     pub calls: LiveCalls,
+    /// How a real store was at the end; absent if it was simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<LiveStore>,
+}
+
+/// A real store at the end of a run in real time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LiveStore {
+    /// Messages that are lost because they should have been there and were in no queue: with what somebody else deleted, or by
+    /// a call whose answer never came.
+    pub missing: u64,
+    /// Why it could not be asked what is in it, if so: what should be there counts as pending, and `store_keys` is 0.
+    pub silent: Option<String>,
 }
 
 /// How late things ran, in microseconds; a timer alone takes up to about 2 ms.

@@ -22,6 +22,7 @@ use fake_telegram::time::{Duration, Time};
 
 use crate::event::{Event, Observer};
 use crate::executor::{Bell, Handle, Source};
+use crate::ledger::Fate;
 use crate::metrics::Penalties;
 use crate::observers::Observers;
 use crate::store::Store;
@@ -191,22 +192,30 @@ impl Sim {
     }
 
     /// The run is over: samples up to the end are taken, nothing is recorded after. Shows the server's penalties and the
-    /// books.
+    /// books, and how many messages are lost that a real store in real time should have and has not.
     ///
     /// # Errors
-    /// If a message is taken to be in the store and is not there: its number.
-    pub fn finish<R>(&self, look: impl FnOnce(Vec<Penalties>, &Observers) -> R) -> Result<R, u32> {
+    /// If a message is taken to be in another store and is not there: its number.
+    pub fn finish<R>(&self, look: impl FnOnce(Vec<Penalties>, &Observers, u64) -> R) -> Result<R, u32> {
         self.sample_until(self.handle.now());
         self.over.set(true);
-        let wire = self.wire.borrow();
-        self.observers.borrow_mut().ledger.close(&wire.undecided());
-        let observers = self.observers.borrow();
-        let mut held = self.store.held();
-        held.sort_unstable();
-        match observers.ledger.in_store().find(|message| held.binary_search(message).is_err()) {
-            Some(missing) => Err(missing),
-            None => Ok(look(wire.penalties(self.handle.now()), &observers)),
+        let (wire, mut observers) = (self.wire.borrow(), self.observers.borrow_mut());
+        let ledger = &mut observers.ledger;
+        // A store that does not say is believed to hold what it should.
+        let mut missing = Vec::new();
+        if let Some(mut held) = self.store.held() {
+            held.sort_unstable();
+            missing.extend(ledger.in_store().filter(|message| held.binary_search(message).is_err()));
         }
+        if let (None, Some(first)) = (&self.store_line, missing.first()) {
+            return Err(*first);
+        }
+        // Somebody else may have emptied it, and of a call that had no answer nobody learns what it did.
+        missing.iter().for_each(|message| ledger.lose(*message));
+        ledger.close(&wire.undecided());
+        let is_lost = |message: &&u32| ledger.lines()[**message as usize].fate() == Fate::Lost;
+        let lost = missing.iter().filter(is_lost).count() as u64;
+        Ok(look(wire.penalties(self.handle.now()), &observers, lost))
     }
 
     /// The kill points that did not come: process, name of the call, calls that were still to come.
@@ -223,6 +232,12 @@ impl Sim {
     #[inline]
     pub fn is_leaving(&self, process: ProcessIndex) -> bool {
         self.lives.borrow().leaves(process)
+    }
+
+    /// Whether `process` is still in the life of this number.
+    #[inline]
+    pub fn is_in_life(&self, process: ProcessIndex, life: u32) -> bool {
+        self.lives.borrow().is_in(process, life)
     }
 
     /// The answer to a call named `name` has come back to `process`. Whether it is dead now.

@@ -36,7 +36,7 @@ use self::script::Name;
 use self::script::{Names, Request};
 
 pub use self::object::{Holds, Key};
-pub use self::operation::Operation;
+pub use self::operation::{Booking, Operation};
 
 /// The store of one run.
 #[derive(Debug)]
@@ -50,6 +50,8 @@ struct State {
     /// Where the data are if not there; the keyspace knows the objects' names then and is empty.
     #[cfg(feature = "redis")]
     redis: Option<Box<Redis>>,
+    /// What has happened to the data and was not yet asked for, where others make the calls.
+    wishes: Vec<Request>,
     /// What is still to happen, in order of time.
     events: std::vec::IntoIter<Event>,
     /// When the first of it happens.
@@ -103,6 +105,7 @@ impl Store {
             keyspace: Keyspace::default(),
             #[cfg(feature = "redis")]
             redis: None,
+            wishes: Vec::new(),
             events,
             next_event_at,
             outage: None,
@@ -152,8 +155,15 @@ impl Store {
     }
 
     /// Lets happen what is due by `at` and has not happened yet. Whether all data were lost by it, if there were any.
+    ///
+    /// In real time on a real Redis nothing has happened to the data yet: that is among the [wishes](Self::wishes).
     pub fn advance(&self, at: Time) -> bool {
         self.state.borrow_mut().advance(at)
+    }
+
+    /// What is to be asked of a real Redis in real time, by whoever makes the calls, so that it happens.
+    pub fn wishes(&self) -> Vec<Request> {
+        std::mem::take(&mut self.state.borrow_mut().wishes)
     }
 
     /// Executes a script at the store's instant `at`, as a whole.
@@ -218,15 +228,16 @@ impl Store {
         result.expect("a store without a plan is never away")
     }
 
-    /// The numbers of all messages in objects that hold some, for whoever keeps the books; this is no call.
-    pub fn held(&self) -> Vec<u32> {
+    /// The numbers of all messages in objects that hold some, for whoever keeps the books; this is no call. `None` if a real
+    /// Redis does not say ([`failure`](Self::failure) has the reason).
+    pub fn held(&self) -> Option<Vec<u32>> {
         let state = &mut *self.state.borrow_mut();
         #[cfg(feature = "redis")]
         if let Some(redis) = &mut state.redis {
             let holders = state.keyspace.holders().map(|name| Name::Object(format!("{name}:messages")));
-            return redis.attempt(|redis| redis.held(holders)).unwrap_or_default();
+            return redis.attempt(|redis| redis.held(holders));
         }
-        state.keyspace.held()
+        Some(state.keyspace.held())
     }
 
     /// How many ordinary keys there are at `now`, and how many of them have no TTL; this is no call either.
@@ -259,12 +270,17 @@ impl State {
         }
     }
 
-    /// Does the same to the real Redis as to the simulated store, if there is one.
+    /// Does the same to the real Redis as to the simulated store, if there is one: `request` if others make its calls.
+    /// Whether they do.
     #[cfg(feature = "redis")]
-    fn tell_redis<R>(&mut self, run: impl FnOnce(&mut Redis) -> Result<R, Broken>) {
-        if let Some(redis) = &mut self.redis {
-            redis.attempt(run);
+    fn tell_redis<R>(&mut self, request: Request, run: impl FnOnce(&mut Redis) -> Result<R, Broken>) -> bool {
+        let Some(redis) = &mut self.redis else { return false };
+        if redis.is_live() {
+            self.wishes.push(request);
+            return true;
         }
+        redis.attempt(run);
+        false
     }
 
     fn advance(&mut self, at: Time) -> bool {
@@ -273,19 +289,20 @@ impl State {
             && let Some(event) = self.events.next()
         {
             self.next_event_at = starts_at(self.events.as_slice().first());
-            self.happen(&event);
-            lost |= event.loses_data();
+            lost |= self.happen(&event);
         }
         lost
     }
 
-    fn happen(&mut self, event: &Event) {
+    /// Whether all data are lost by it now.
+    fn happen(&mut self, event: &Event) -> bool {
         self.now = event.starts_at();
-        if event.loses_data() {
+        let lost = event.loses_data();
+        if lost {
             self.keyspace.flush();
-            #[cfg(feature = "redis")]
-            self.tell_redis(Redis::flush);
         }
+        #[cfg(feature = "redis")]
+        let lost = lost && !self.tell_redis(Request::Flush, Redis::flush);
         if let Some(outage) = event.outage() {
             self.outage = Some(outage);
         }
@@ -294,8 +311,11 @@ impl State {
             let deleted = self.keyspace.execute(self.now, &delete);
             deleted.expect("any key can be deleted");
             #[cfg(feature = "redis")]
-            self.tell_redis(|redis| redis.execute(event.starts_at(), &delete));
+            self.tell_redis(Request::Commands(vec![delete.clone()]), |redis| {
+                redis.execute(event.starts_at(), &delete)
+            });
         }
+        lost
     }
 }
 

@@ -39,7 +39,8 @@ pub(super) struct Choice {
     format: Format,
     #[command(flatten)]
     pub(super) exports: Exports,
-    /// Put what processes share on this Redis, instead of the scenario's store; redis://[user[:password]@]host[:port].
+    /// Put what processes share on this Redis, instead of the scenario's store;
+    /// redis://[user[:password]@]host[:port][/database].
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// Call a server, or use a Redis, that is not on this machine: it is yours to flood.

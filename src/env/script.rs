@@ -2,6 +2,7 @@
 
 use std::cell::RefMut;
 use std::fmt;
+use std::rc::Rc;
 
 use fake_telegram::time::{Duration, Time};
 
@@ -10,7 +11,7 @@ use crate::sim::Sim;
 use crate::store::command::{Command, CommandError, Reply};
 use crate::store::keyspace::Keyspace;
 use crate::store::script::{Answer, Eval, Names, Request};
-use crate::store::{Holds, Key, Operation};
+use crate::store::{Booking, Holds, Key, Operation};
 use crate::world::{Belief, GiveUp, Message, ProcessIndex};
 
 /// A script: what it is on the simulated store, and what it is on a real Redis.
@@ -32,7 +33,13 @@ pub trait StoreScript {
         None
     }
 
-    /// What a real Redis has answered; what the script does to messages is told now. `None` if it makes no sense.
+    /// What it has done to messages on a real Redis, which has answered this: told when the answer arrives, whether or not
+    /// the process that asked still lives. `None` if it makes no sense.
+    fn tell(_reply: &Reply, _moves: Moves<'_>) -> Option<()> {
+        Some(())
+    }
+
+    /// What a real Redis has answered. `None` if it makes no sense.
     fn read(self, _reply: Result<Reply, CommandError>, _after: &mut After<'_>) -> Option<Self::Reply>
     where
         Self: Sized,
@@ -63,17 +70,11 @@ impl<R, F: FnOnce(&mut Script<'_>) -> R> StoreScript for Closure<F> {
 /// What is left to do when a script has run on a real Redis.
 #[derive(Debug)]
 pub struct After<'a> {
-    moves: Moves<'a>,
     /// Ordinary keys that the script has made, and how long they live. In real time it has said so itself.
     expires: &'a mut Vec<(String, Duration)>,
 }
 
-impl<'a> After<'a> {
-    /// Tells what has become of messages.
-    pub const fn moves(&self) -> Moves<'a> {
-        self.moves
-    }
-
+impl After<'_> {
     /// An ordinary key that the script has made lives for `ttl`.
     pub fn expires(&mut self, key: String, ttl: Duration) {
         self.expires.push((key, ttl));
@@ -83,8 +84,9 @@ impl<'a> After<'a> {
 /// A script of a process in the simulated world.
 pub(super) struct Running<'a, S> {
     pub(super) script: S,
-    pub(super) sim: &'a Sim,
+    pub(super) sim: &'a Rc<Sim>,
     pub(super) process: ProcessIndex,
+    pub(super) life: u32,
 }
 
 impl<S: StoreScript> Operation for Running<'_, S> {
@@ -92,17 +94,24 @@ impl<S: StoreScript> Operation for Running<'_, S> {
 
     #[inline]
     fn simulated(self, now: Time, keyspace: &mut Keyspace) -> S::Reply {
-        let Self { script, sim, process } = self;
-        script.run(&mut Script { now, keyspace, sim, process })
+        let Self { script, sim, process, life } = self;
+        script.run(&mut Script { now, keyspace, sim, process, life })
     }
 
     fn request(&self, names: Names<'_>) -> Result<Request, &'static str> {
         self.script.eval(names).map(Request::Eval).ok_or_else(|| self.script.name())
     }
 
+    fn booking(&self) -> Option<Booking> {
+        let (sim, process, life) = (Rc::clone(self.sim), self.process, self.life);
+        Some(Box::new(move |answer| match answer.as_slice() {
+            [Ok(reply)] => S::tell(reply, Moves { sim: &sim, process, life }).is_some(),
+            _ => true,
+        }))
+    }
+
     fn reply(self, mut answer: Answer, expires: &mut Vec<(String, Duration)>) -> Option<S::Reply> {
-        let Self { script, sim, process } = self;
-        script.read(answer.pop()?, &mut After { moves: Moves { sim, process }, expires })
+        self.script.read(answer.pop()?, &mut After { expires })
     }
 }
 
@@ -112,6 +121,7 @@ pub struct Script<'a> {
     pub(super) keyspace: &'a mut Keyspace,
     pub(super) sim: &'a Sim,
     pub(super) process: ProcessIndex,
+    pub(super) life: u32,
 }
 
 /// Tells what becomes of a message in a script, from that instant on: who holds it, and so what is lost with a process
@@ -120,6 +130,8 @@ pub struct Script<'a> {
 pub struct Moves<'a> {
     sim: &'a Sim,
     process: ProcessIndex,
+    /// Which life of all the process was in when it asked.
+    life: u32,
 }
 
 impl fmt::Debug for Script<'_> {
@@ -155,7 +167,7 @@ impl<'a> Script<'a> {
     /// As [`object`](Script::object).
     #[inline]
     pub fn holder<V: Holds + 'static>(&self, key: Key<V>) -> (RefMut<'_, V>, Moves<'a>) {
-        (self.keyspace.object(key), Moves { sim: self.sim, process: self.process })
+        (self.keyspace.object(key), Moves { sim: self.sim, process: self.process, life: self.life })
     }
 
     /// Executes a command of Redis.
@@ -174,9 +186,13 @@ impl Moves<'_> {
         self.sim.record(&Event::Stored { message: message.number });
     }
 
-    /// The process that runs the script holds it.
+    /// The process that runs the script holds it, or nobody if it has died since.
     pub fn taken(&self, message: &Message) {
-        self.sim.record(&Event::Taken { message: message.number, process: self.process });
+        let (message, process) = (message.number, self.process);
+        self.sim.record(&match self.sim.is_in_life(process, self.life) {
+            true => Event::Taken { message, process },
+            false => Event::Vanished { message },
+        });
     }
 
     /// It leaves the store, and is given up.

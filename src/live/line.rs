@@ -46,6 +46,8 @@ pub(super) struct Shared {
     open: RefCell<BTreeMap<u32, Open>>,
     /// Calls without an answer, and questions to the journal.
     pub(super) waiting: Cell<u32>,
+    /// Those of them that are calls to a real store, which have a time-out.
+    pub(super) asking: Cell<u32>,
     /// The number of the next call. A server may have heard of other runs, so they begin with the time of day.
     next: Cell<u64>,
     /// By chat: the id of the latest message in it, for what edits or forwards one.
@@ -103,6 +105,7 @@ impl Line {
             came: Notify::new(),
             open: RefCell::default(),
             waiting: Cell::new(0),
+            asking: Cell::new(0),
             next: Cell::new(clock.unix_us()),
             latest: RefCell::default(),
             tally: RefCell::default(),
@@ -117,10 +120,15 @@ impl Line {
     }
 
     /// The run is over at `end`: asks the journal once more for what is not decided, so that what the server did by then
-    /// is in the books. The numbers of the calls of which there is news that was not fetched.
+    /// is in the books, and waits for the answers of a real store, which are booked when they come. The numbers of the calls
+    /// of which there is news that was not fetched.
     pub(super) async fn settle(&self, end: Time) -> Vec<u32> {
         let shared = &self.0;
         shared.end.set(end);
+        // What the store does to a message counts, whether anybody hears of it or not.
+        while shared.asking.get() > 0 {
+            shared.came.notified().await;
+        }
         let open: Vec<(u32, Open)> = shared.open.borrow().iter().map(|(wire, open)| (*wire, *open)).collect();
         let words = RefCell::new(BTreeMap::new());
         if shared.target.ours.is_some() {

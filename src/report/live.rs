@@ -1,6 +1,6 @@
 //! What real time brought, as text: nothing for a simulation.
 
-use crate::outcome::{Live, LiveCalls, Outcome, Report};
+use crate::outcome::{Live, LiveCalls, LiveStore, Outcome, Report};
 
 use super::human;
 
@@ -21,7 +21,7 @@ pub(super) fn lines(report: &Report) -> Vec<String> {
     lines
 }
 
-fn line(name: &str, Live { interrupted_us, late_us, calls, .. }: &Live) -> String {
+fn line(name: &str, Live { interrupted_us, late_us, calls, store, .. }: &Live) -> String {
     let mut line = format!(
         "{name}: things ran up to {} late, 99% of them at most {}",
         human::lag(late_us.max),
@@ -36,6 +36,15 @@ fn line(name: &str, Live { interrupted_us, late_us, calls, .. }: &Live) -> Strin
     ] {
         if count > 0 {
             line += &format!("; {} {what}", human::count(count));
+        }
+    }
+    if let Some(LiveStore { missing, silent }) = store {
+        if *missing > 0 {
+            line += &format!("; {} lost that should be in the store", human::count(*missing));
+        }
+        if let Some(why) = silent {
+            line +=
+                &format!("; what should be in the store counts as pending, since nobody could look ({why})");
         }
     }
     if let Some(at) = interrupted_us {

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fake_telegram::http::options::Options;
 use fake_telegram::time::Time;
 
-use super::simulate::{self, Ends, Simulation};
+use super::simulate::{self, Closed, Ends, Simulation};
 use super::{Failed, Progress, RunError, command, owned, quoted, report};
 use crate::event::Observer;
 use crate::executor::Executor;
 use crate::gate;
 use crate::live::{Ended, Known, RealTime, StoreLink, Target, TargetError};
-use crate::outcome::{Outcome, Report};
+use crate::outcome::{LiveStore, Outcome, Report};
 use crate::scenario::Scenario;
 use crate::sim::{Server, StoreLine};
 use crate::store::redis::RedisStore;
@@ -119,12 +119,15 @@ fn one(
         progress(Progress { design, now, horizon });
         !drive.interrupted.load(Ordering::Relaxed)
     };
+    // Deadlines are told by the store's clock and waited for by ours, so both begin together.
+    redis.as_ref().map_or(Ok(()), |redis| time.begin(redis)).map_err(|error| broken(error.to_string()))?;
     let ended = time.run(&mut executor, &sim, &line, Time::ZERO + horizon, go_on);
-    let Ended { at, live, took } = ended.map_err(|source| simulate::stalled(simulation, source))?;
+    let Ended { at, mut live, took } = ended.map_err(|source| simulate::stalled(simulation, source))?;
     if let Some(what) = redis.as_ref().and_then(RedisStore::unexpected) {
         return Err(broken(what));
     }
-    let mut outcome = simulate::close(simulation, &sim, executor, at)?;
+    let Closed { mut outcome, missing } = simulate::close(simulation, &sim, executor, at)?;
+    live.store = redis.map(|_| LiveStore { missing, silent: sim.store().failure() });
     if live.interrupted_us.is_none() {
         simulate::missed(simulation, &sim)?;
     }

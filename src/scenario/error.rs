@@ -50,12 +50,34 @@ impl Excerpt {
         let end = text.floor_char_boundary(span.end.clamp(start, text.len()));
         let begin = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line = text[begin..].lines().next().unwrap_or_default();
+        let wrong = text[start..end].lines().next().unwrap_or_default();
+        let (shown, secret) = mask(line);
+        let shift = |at: usize| match &secret {
+            Some(secret) if at >= secret.end => at - secret.len() + MASK.len(),
+            Some(secret) if at > secret.start => secret.start,
+            _ => at,
+        };
+        let (from, to) = (shift(start - begin), shift(start - begin + wrong.len()));
+        let count = |bytes: Range<usize>| shown.get(bytes).unwrap_or_default().chars().count();
         Self {
             line: text[..begin].matches('\n').count() + 1,
-            text: line.to_owned(),
-            column: text[begin..start].chars().count(),
-            width: text[start..end].lines().next().unwrap_or_default().chars().count().max(1),
+            column: count(0..from),
+            width: count(from..to).max(1),
+            text: shown,
         }
+    }
+}
+
+/// Instead of a secret.
+const MASK: &str = "…";
+
+/// The line without what may be a name and a password in an address, and where that stood.
+fn mask(line: &str) -> (String, Option<Range<usize>>) {
+    let begin = line.find("://").map(|scheme| scheme + "://".len());
+    let secret = begin.and_then(|begin| Some(begin..begin + line[begin..].rfind('@')?));
+    match secret {
+        Some(secret) => (format!("{}{MASK}{}", &line[..secret.start], &line[secret.end..]), Some(secret)),
+        None => (line.to_owned(), None),
     }
 }
 
@@ -73,5 +95,22 @@ mod tests {
         check(6..9, 2, "bü = [", 0, 2);
         check(12..18, 2, "bü = [", 5, 1);
         check(99..99, 4, "", 0, 1);
+    }
+
+    #[test]
+    fn an_excerpt_shows_no_password() {
+        let text = "store = { url = 'rediss://me:s/@#é@host/1', x = 1 } # bü\n";
+        let shown = "store = { url = 'rediss://…@host/1', x = 1 } # bü";
+        let check = |part: &str, marked: &str| {
+            let at = text.find(part).expect("it is there");
+            let Excerpt { text, column, width, .. } = Excerpt::new(text, at..at + part.len());
+            assert_eq!(text, shown);
+            assert_eq!(shown.chars().skip(column).take(width).collect::<String>(), marked, "{part}");
+        };
+        check("'rediss://me:s/@#é@host/1'", "'rediss://…@host/1'");
+        check("x = 1", "x = 1");
+        check("url", "url");
+        check("bü", "bü");
+        check("s/@", "…");
     }
 }

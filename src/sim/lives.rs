@@ -114,6 +114,12 @@ impl Lives {
         self.processes[process as usize].leaves = true;
     }
 
+    /// Whether a process is in the life of this number.
+    pub(super) fn is_in(&self, process: ProcessIndex, life: u32) -> bool {
+        let current = &self.processes[usize::from(process.0)];
+        current.runs && current.number == life
+    }
+
     pub(super) fn leaves(&self, process: ProcessIndex) -> bool {
         self.processes[usize::from(process.0)].leaves
     }

@@ -13,14 +13,18 @@ use crate::executor::{Bell, Sleep};
 use crate::rng::draw;
 use crate::rng::latency::Latency;
 use crate::store::script::{Answer, Request};
-use crate::store::{Operation, StoreError, Unavailable};
+use crate::store::{Booking, Operation, StoreError, Unavailable};
 use crate::world::ProcessIndex;
 
 /// Carries calls to a real store in real time.
 pub trait StoreLine {
     /// A call leaves, now; the answer to it, or what its caller learns instead. It wakes its task from wherever it
-    /// likes.
-    fn call(&self, request: Request) -> LocalBoxFuture<'static, Result<Answer, StoreError>>;
+    /// likes. `booking` hears the answer first and as soon as it is there, whether or not somebody waits for it.
+    fn call(
+        &self,
+        request: Request,
+        booking: Option<Booking>,
+    ) -> LocalBoxFuture<'static, Result<Answer, StoreError>>;
 }
 
 /// The way to the store.
@@ -113,7 +117,7 @@ impl Sim {
                 return Err(StoreError::TimedOut);
             }
         };
-        let answer = line.call(request).await?;
+        let answer = line.call(request, operation.booking()).await?;
         operation.reply(answer, &mut Vec::new()).ok_or(StoreError::Unexpected)
     }
 
@@ -158,6 +162,22 @@ impl Sim {
         if self.store.advance(at) {
             self.record(&Event::Flushed);
         }
+        if let Some(line) = self.store_line() {
+            for request in self.store.wishes() {
+                let booking = (request == Request::Flush).then(|| self.flushed());
+                // Nobody waits for it.
+                drop(line.call(request, booking));
+            }
+        }
         self.plan();
+    }
+
+    /// Books that all data of a real store are gone.
+    fn flushed(&self) -> Booking {
+        let sim = self.me.clone();
+        Box::new(move |_| {
+            sim.upgrade().inspect(|sim| sim.record(&Event::Flushed));
+            true
+        })
     }
 }

@@ -6,6 +6,9 @@ use super::command::{self, Command, CommandError};
 use super::keyspace::Keyspace;
 use super::script::{Answer, Names, Request};
 
+/// Hears a real Redis' answer. Whether that makes sense.
+pub type Booking = Box<dyn FnOnce(&Answer) -> bool>;
+
 /// What is done to a store at once and alone, wherever its data are.
 pub trait Operation {
     /// What it gives.
@@ -19,6 +22,12 @@ pub trait Operation {
     /// # Errors
     /// If it is not written for a real Redis: its name.
     fn request(&self, names: Names<'_>) -> Result<Request, &'static str>;
+
+    /// What keeps the books of it, if anybody does: hears the answer of a real Redis before [`reply`](Self::reply), as soon as
+    /// it arrives, whether or not whoever asked is still there.
+    fn booking(&self) -> Option<Booking> {
+        None
+    }
 
     /// What a real Redis' answer means. Ordinary keys that a script has made are appended to `expires`, with how long they
     /// live: in virtual time Redis does not know. `None` if it makes no sense.

@@ -11,6 +11,8 @@ pub enum Request {
     Commands(Vec<Command>),
     /// A script.
     Eval(Eval),
+    /// All data of the run are deleted, at once.
+    Flush,
 }
 
 /// What was answered: by command, or of a script one.

@@ -53,15 +53,24 @@ impl FromStr for StoreUrl {
 
     fn from_str(text: &str) -> Result<Self, StoreUrlError> {
         // What is wrong may hold a password: the text is not repeated.
+        let wrong = |what: &str| Err(StoreUrlError(what.to_owned()));
+        if text.starts_with("rediss://") {
+            return wrong(
+                "TLS is not supported; write the address of a Redis as in `redis://127.0.0.1:6379`",
+            );
+        }
         if !text.starts_with(SCHEME) {
-            let message = "this is no address of a Redis; write it as in `redis://127.0.0.1:6379`";
-            return Err(StoreUrlError(message.to_owned()));
+            return wrong("this is no address of a Redis; write it as in `redis://127.0.0.1:6379`");
         }
         let url = Self(text.to_owned());
+        if text[SCHEME.len() + url.authority().len()..].contains('@') {
+            // The password would end there, and what is left of it would be no secret.
+            return wrong(
+                "the address of a Redis has an @ behind its host; write / # ? in a password as %2F %23 %3F",
+            );
+        }
         if url.host().is_empty() {
-            return Err(StoreUrlError(
-                "the address of a Redis lacks its host; write it as in `redis://127.0.0.1:6379`".to_owned(),
-            ));
+            return wrong("the address of a Redis lacks its host; write it as in `redis://127.0.0.1:6379`");
         }
         Ok(url)
     }
@@ -137,8 +146,14 @@ mod tests {
             assert_eq!((url.to_string(), format!("{url:?}")), (shown.to_owned(), shown.to_owned()));
             assert_eq!(url.secret(), written);
         }
-        let error = "rediss://:secret@host".parse::<StoreUrl>().expect_err("no TLS");
-        assert!(!error.to_string().contains("secret"), "{error}");
+        let tls = "rediss://:secret@host".parse::<StoreUrl>().expect_err("no TLS");
+        assert!(tls.to_string().contains("TLS is not supported"), "{tls}");
+        // Whichever of these begins what stands behind the host, the password would end there.
+        for written in ["redis://u:sec/ret@host", "redis://:sec#ret@host/1", "redis://u:sec?ret@host"] {
+            let error = written.parse::<StoreUrl>().expect_err("a password as it is not written").to_string();
+            assert!(error.contains("%2F") && !error.contains("sec") && !error.contains("ret@"), "{error}");
+        }
+        assert_eq!(url("redis://u:sec%2Fret@host").to_string(), "redis://u@host");
     }
 
     #[test]

@@ -143,6 +143,7 @@ fn lines(run: &Run) -> BTreeMap<u32, Line> {
             Event::GivenUp { message, why } => line(&mut lines, message).given_up = Some(why),
             Event::Reused { message } => line(&mut lines, message).reused = Some(*at),
             Event::Taken { message, process } => held_by(&mut lines, message, Holder::Process(process)),
+            Event::Vanished { message } => held_by(&mut lines, message, Holder::Nobody),
             Event::Stored { message } => held_by(&mut lines, message, Holder::Store),
             Event::Killed { process } => lose(&mut lines, Holder::Process(process)),
             Event::Flushed => lose(&mut lines, Holder::Store),

@@ -5,13 +5,14 @@ use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::spawn;
+use std::thread::{sleep, spawn};
 
 use fake_telegram::time::{Duration, Time};
 use floodlab::Registry;
-use floodlab::run::{Simulation, simulate};
+use floodlab::outcome::{LiveStore, Metrics, Outcome};
+use floodlab::run::{Drive, Simulation, drive, simulate};
 use floodlab::scenario::Scenario;
 use floodlab::store::StoreError;
 use floodlab::store::command::{Command, End, Reply};
@@ -19,6 +20,7 @@ use floodlab::store::keyspace::Keyspace;
 use floodlab::store::redis::Redis;
 use floodlab::store::script::{Eval, Name, Request};
 use floodlab::store::url::StoreUrl;
+use futures::future::join_all;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use redis::{Client, Connection, cmd};
@@ -385,6 +387,15 @@ fn in_real_time_a_script_is_told_when_the_run_began() {
     let said = world.block_on(store.start(Request::Eval(eval))).expect("it is there");
     let [Ok(Reply::Integer(elapsed))] = said.as_slice() else { panic!("{said:?}") };
     assert!((0..60_000_000).contains(elapsed), "{elapsed}");
+    // It begins when it is said to, and not when all was prepared.
+    let (mut looker, begin) =
+        (looker(), Eval { source: "return tonumber(ARGV[2])", keys: Vec::new(), args: Vec::new() });
+    let before = server_time(&mut looker);
+    world.block_on(store.begin()).expect("it is there");
+    let said = world.block_on(store.start(Request::Eval(begin))).expect("it is there");
+    let [Ok(Reply::Integer(begin))] = said.as_slice() else { panic!("{said:?}") };
+    let begin = u64::try_from(*begin).expect("a time");
+    assert!((before..=server_time(&mut looker)).contains(&begin), "{begin}");
 }
 
 /// Stands between a client and the Redis of the tests.
@@ -392,6 +403,8 @@ struct Proxy {
     address: SocketAddr,
     connections: Arc<Mutex<Vec<TcpStream>>>,
     swallows: Arc<AtomicBool>,
+    /// How much later answers come, in milliseconds.
+    delay: Arc<AtomicU64>,
 }
 
 impl Proxy {
@@ -399,7 +412,13 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let (connections, swallows) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
-        let proxy = Self { address, connections: Arc::clone(&connections), swallows: Arc::clone(&swallows) };
+        let delay = Arc::new(AtomicU64::new(0));
+        let proxy = Self {
+            address,
+            connections: Arc::clone(&connections),
+            swallows: Arc::clone(&swallows),
+            delay: Arc::clone(&delay),
+        };
         let url = url();
         let server =
             url.secret().trim_start_matches("redis://").split('/').next().expect("it has a host").to_owned();
@@ -410,7 +429,12 @@ impl Proxy {
                 connections.lock().expect("nobody panics").extend([clone(&client), clone(&server)]);
                 let swallows = Arc::clone(&swallows);
                 carry(clone(&client), clone(&server), move || swallows.load(Ordering::SeqCst));
-                carry(server, client, || false);
+                let delay = Arc::clone(&delay);
+                carry(server, client, move || {
+                    #[expect(clippy::disallowed_methods, reason = "a server that is slow")]
+                    sleep(std::time::Duration::from_millis(delay.load(Ordering::SeqCst)));
+                    false
+                });
             }
         });
         proxy
@@ -425,6 +449,11 @@ impl Proxy {
         for connection in self.connections.lock().expect("nobody panics").drain(..) {
             let _ = connection.shutdown(Shutdown::Both);
         }
+    }
+
+    /// Answers come so much later from now on.
+    fn delay(&self, milliseconds: u64) {
+        self.delay.store(milliseconds, Ordering::SeqCst);
     }
 
     /// Whether what is asked from now on reaches nobody.
@@ -487,28 +516,244 @@ fn an_answer_that_does_not_come_is_not_waited_for() {
     );
 }
 
-/// Answers every command like a Redis of that version, once connected.
-fn server_of_version(version: &'static str) -> StoreUrl {
+/// One attempt to connect is everybody's, so many wait no longer than one.
+#[test]
+fn callers_of_a_store_that_is_silent_do_not_wait_for_each_other() {
+    let (proxy, world) = (Proxy::start(), world());
+    let mut redis = Redis::open(&proxy.url(), SECOND * 5).expect("it is there");
+    let store = redis.in_real_time(Duration::from_millis(400)).expect("it is there");
+    assert_eq!(world.block_on(store.start(incr())), Ok(vec![Ok(Reply::Integer(1))]));
+    proxy.swallow(true);
+    let mut looker = looker();
+    let mut time = |callers: usize| {
+        let begin = server_time(&mut looker);
+        let calls = join_all((0..callers).map(|_| store.start(incr())));
+        for said in world.block_on(calls) {
+            assert_eq!(said, Err(StoreError::TimedOut));
+        }
+        server_time(&mut looker) - begin
+    };
+    // The first is on the connection that was there, the others make one.
+    let (_, alone, together) = (time(1), time(1), time(12));
+    assert!(together < alone * 3, "{together} us, and {alone} us alone");
+    proxy.swallow(false);
+    assert_eq!(world.block_on(store.start(incr())), Ok(vec![Ok(Reply::Integer(2))]));
+}
+
+/// Answers every command as `answer` says, on any number of connections.
+fn server(answer: impl Fn(&[String]) -> String + Clone + Send + 'static) -> StoreUrl {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a client");
-        let mut lines = BufReader::new(stream.try_clone().expect("a clone")).lines();
-        // A command is an array of texts: `*2`, `$4`, `INFO`, `$6`, `server`.
-        while let Some(Ok(head)) = lines.next() {
-            let count: usize = head.trim_start_matches('*').parse().expect("an array");
-            let words: Vec<String> = (0..count).filter_map(|_| lines.nth(1)?.ok()).collect();
-            let info = format!("# Server\r\nredis_version:{version}\r\n");
-            let answer = match words[0].as_str() {
-                "INFO" => format!("${}\r\n{info}\r\n", info.len()),
-                _ => "+OK\r\n".to_owned(),
-            };
-            if stream.write_all(answer.as_bytes()).is_err() {
-                return;
-            }
+        while let Ok((mut stream, _)) = listener.accept() {
+            let answer = answer.clone();
+            spawn(move || {
+                let mut lines = BufReader::new(stream.try_clone().expect("a clone")).lines();
+                while let Some(Ok(head)) = lines.next() {
+                    let count: usize = head.trim_start_matches('*').parse().expect("an array");
+                    let words: Vec<String> = (0..count).filter_map(|_| lines.nth(1)?.ok()).collect();
+                    if stream.write_all(answer(&words).as_bytes()).is_err() {
+                        return;
+                    }
+                }
+            });
         }
     });
     format!("redis://{address}").parse().expect("an address")
+}
+
+/// What a server that loads, is demoted or has no memory says is over some time; what it has not executed was refused.
+#[test]
+fn a_server_that_will_not_for_now_refuses() {
+    let errors = [
+        ("LOADING Redis is loading the dataset in memory", StoreError::Refused),
+        ("NOREPLICAS Not enough good replicas to write.", StoreError::Refused),
+        ("READONLY You can't write against a read only replica.", StoreError::Refused),
+        (
+            "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist",
+            StoreError::Refused,
+        ),
+        ("BUSY Redis is busy running a script.", StoreError::Refused),
+        (
+            "OOM command not allowed when used memory > 'maxmemory'. script: 0f, on @user_script:1.",
+            StoreError::Refused,
+        ),
+        ("TRYAGAIN Multiple keys request during rehashing of slot", StoreError::Refused),
+        ("MASTERDOWN Link with MASTER is down", StoreError::Refused),
+        ("ERR unknown command", StoreError::Unexpected),
+        ("NOPERM User default has no permissions", StoreError::Unexpected),
+    ];
+    for (text, expected) in errors {
+        let info = "redis_version:7.4.0\r\n";
+        let url = server(move |words| match words[0].as_str() {
+            "INFO" => format!("${}\r\n{info}\r\n", info.len()),
+            "CLIENT" if words[1] == "ID" => ":7\r\n".to_owned(),
+            "TIME" => "*2\r\n$2\r\n17\r\n$1\r\n5\r\n".to_owned(),
+            "EVALSHA" | "INCR" => format!("-{text}\r\n"),
+            _ => "+OK\r\n".to_owned(),
+        });
+        let (mut redis, world) = (Redis::open(&url, SECOND * 5).expect("it is there"), world());
+        let store = redis.in_real_time(SECOND * 5).expect("it is there");
+        for request in [incr(), Request::Eval(echo("x"))] {
+            assert_eq!(world.block_on(store.start(request)), Err(expected), "{text}");
+        }
+        assert_eq!(store.unexpected().is_some(), expected == StoreError::Unexpected, "{text}");
+    }
+}
+
+/// Drives the only design of a scenario with its store at `url`; `look` is told now and then what time it is.
+fn driven(text: &str, url: StoreUrl, look: impl Fn(Time)) -> (Metrics, LiveStore) {
+    let mut scenario = lab::scenario(text);
+    scenario.store.url = Some(url);
+    let interrupted = AtomicBool::new(false);
+    let how = Drive { seed: 1, designs: vec![0], target: None, judge: false, interrupted: &interrupted };
+    let report = drive(&scenario, &how, &|progress| look(progress.now), |_| Vec::new());
+    let Outcome { metrics, live, .. } = report.unwrap_or_else(|error| panic!("{error}")).designs.remove(0);
+    (metrics, live.and_then(|live| live.store).expect("its store was real"))
+}
+
+const fn ms(milliseconds: u64) -> Time {
+    Time::from_micros(milliseconds * 1_000)
+}
+
+/// So many messages after 600 ms, which a process brings to a queue in the store; the run ends so long after that.
+fn broadcast(messages: u32, end: &str, store: &str, queue: &str, rest: &str) -> String {
+    format!(
+        r#"
+        duration = "601ms"
+        drain = "{end}"
+        workers = 3
+        chats = {{ count = {messages} }}
+        server = {{ profile = "unlimited" }}
+        wire = {{ timeout = "400ms" }}
+        store = {{ {store} }}
+        [workload.all]
+        kind = "broadcast"
+        class = "all"
+        at = "600ms"
+        [[design]]
+        strategy = {{ kind = "scheduler", {queue} }}
+        {rest}"#
+    )
+}
+
+/// What the store did counts when it did it, although nobody hears of it: the process dies while the question that
+/// brings all messages is answered.
+#[test]
+fn whoever_dies_while_the_store_answers_has_asked() {
+    let proxy = Proxy::start();
+    proxy.delay(500);
+    let run = |queue: &str| {
+        let dies = "timeline = [ { at = '850ms', kill = 0, restart_after = '300ms' } ]";
+        driven(&broadcast(3, "9s", "timeout = '3s'", queue, dies), proxy.url(), |_| {})
+    };
+    // They are in the queue, and the one that it offered is in doubt until its lease is over.
+    let (metrics, store) = run("queue = { kind = 'lanes', lease = '1s' }");
+    assert_eq!((metrics.delivered, metrics.lost, store), (3, 0, LiveStore::default()), "{metrics:?}");
+    // The one that it offered had left the queue.
+    let (metrics, store) = run("queue = { kind = 'lanes', lease = '1s', mark = 'before' }");
+    assert_eq!((metrics.delivered, metrics.lost, store), (2, 1, LiveStore::default()), "{metrics:?}");
+}
+
+/// The question whose answer nobody hears takes a message that the store was known to hold, and at the end of its lease the store
+/// gives it up.
+#[test]
+fn what_leaves_the_store_for_the_dead_is_lost_with_them() {
+    let proxy = Proxy::start();
+    proxy.delay(400);
+    let queue = "queue = { kind = 'lanes', lease = '1s', mark = 'before' }, limiter = { kind = 'token-bucket', rate = '2/s', burst = 1 }";
+    let dies = "timeline = [ { at = '1700ms', kill = 0, restart_after = '300ms' } ]";
+    let (metrics, store) = driven(&broadcast(3, "6s", "timeout = '3s'", queue, dies), proxy.url(), |_| {});
+    // The second question is asked after 1.5 s and answered after 1.9 s, if the machine has time.
+    assert!(metrics.lost <= 1 && metrics.delivered + metrics.lost == 3, "{metrics:?}");
+    assert_eq!(store, LiveStore::default(), "what is lost is so by the books");
+}
+
+/// The answers that are on their way at the end are waited for, and what the store has done is in the books.
+#[test]
+fn a_run_may_end_while_the_store_answers() {
+    let proxy = Proxy::start();
+    proxy.delay(300);
+    for mark in ["before", "after"] {
+        let queue = format!("queue = {{ kind = 'lanes', mark = '{mark}' }}");
+        // What the question is answered comes after 300 ms, and then that of the first message.
+        for end in ["150ms", "450ms"] {
+            let (metrics, store) =
+                driven(&broadcast(5, end, "timeout = '2s'", &queue, ""), proxy.url(), |_| {});
+            assert_eq!(
+                (metrics.delivered + metrics.pending, metrics.lost),
+                (5, 0),
+                "{mark}, {end}: {metrics:?}"
+            );
+            assert_eq!(store, LiveStore::default(), "{mark}, {end}");
+        }
+    }
+    // The second question finds messages that are too old, when it is asked after 1.25 s; the run ends before the answer.
+    proxy.delay(150);
+    let slow = "deadlines = true, limiter = { kind = 'token-bucket', rate = '2/s', burst = 1 }";
+    let text = broadcast(5, "730ms", "timeout = '2s'", slow, "");
+    let text = text.replace("at = \"600ms\"", "at = \"600ms\"\n        deadline = \"400ms\"");
+    let (metrics, store) = driven(&text, proxy.url(), |_| {});
+    assert_eq!((metrics.delivered + metrics.expired + metrics.pending, metrics.lost), (5, 0), "{metrics:?}");
+    assert_eq!(store, LiveStore::default());
+}
+
+/// One a minute: what is not sent at once stays in the queue.
+const SLOW: &str = "limiter = { kind = 'token-bucket', rate = '1/min', burst = 1 }";
+
+/// Somebody else deletes everything: what was there is lost, and the report says how many.
+#[test]
+fn what_is_gone_from_the_store_is_lost() {
+    let database: StoreUrl = format!("{}/8", url().secret()).parse().expect("an address");
+    let mut looker =
+        Client::open(database.secret()).and_then(|client| client.get_connection()).expect("it is there");
+    let done = std::cell::Cell::new(false);
+    let looker = RefCell::new(&mut looker);
+    let (metrics, store) = driven(&broadcast(9, "2s", "", SLOW, ""), database, |now| {
+        if now > ms(1_300) && !done.replace(true) {
+            let () = cmd("FLUSHDB").query(*looker.borrow_mut()).expect("flushed");
+        }
+    });
+    assert_eq!((metrics.delivered, metrics.lost, metrics.pending), (1, 8, 0), "{metrics:?}");
+    assert_eq!(store, LiveStore { missing: 8, silent: None });
+}
+
+/// A flush by plan is booked when Redis has flushed, so nothing is missing that nobody expects to miss.
+#[test]
+fn a_planned_flush_is_a_call_of_its_own() {
+    let flush = "timeout = '300ms', event = [ { at = '1200ms', action = 'flush' } ]";
+    let (metrics, store) = driven(&broadcast(9, "2s", flush, SLOW, ""), url(), |_| {});
+    assert_eq!((metrics.delivered, metrics.lost, metrics.pending), (1, 8, 0), "{metrics:?}");
+    assert_eq!(store, LiveStore::default());
+    // On a store that is silent just then the run goes on, and nothing is flushed.
+    let proxy = Proxy::start();
+    let (metrics, store) = driven(&broadcast(9, "3s", flush, SLOW, ""), proxy.url(), |now| {
+        proxy.swallow((ms(1_000)..ms(1_800)).contains(&now));
+    });
+    assert_eq!((metrics.delivered, metrics.lost, metrics.pending), (1, 0, 8), "{metrics:?}");
+    assert_eq!(store, LiveStore::default());
+}
+
+/// The books are closed on what they say, and the report says so.
+#[test]
+fn a_store_that_is_away_at_the_end_is_believed_to_hold_what_it_should() {
+    let proxy = Proxy::start();
+    let (metrics, store) = driven(&broadcast(9, "1s", "timeout = '200ms'", SLOW, ""), proxy.url(), |now| {
+        proxy.swallow(now > ms(1_200));
+    });
+    assert_eq!((metrics.delivered, metrics.lost, metrics.pending), (1, 0, 8), "{metrics:?}");
+    assert!(store.missing == 0 && store.silent.is_some_and(|why| why.contains("no answer")));
+}
+
+/// Answers every command like a Redis of that version.
+fn server_of_version(version: &'static str) -> StoreUrl {
+    server(move |words| {
+        let info = format!("# Server\r\nredis_version:{version}\r\n");
+        match words[0].as_str() {
+            "INFO" => format!("${}\r\n{info}\r\n", info.len()),
+            _ => "+OK\r\n".to_owned(),
+        }
+    })
 }
 
 #[test]
@@ -551,7 +796,15 @@ fn the_command_line_says_so_before_the_run() {
     assert_eq!(run(small, &["--store", real.secret()]), (0, String::new()));
     assert_eq!(run(&on(real.secret()), &[]), (0, String::new()));
     insta::assert_snapshot!(format!("{:?}", run(small, &["--store", "redis://127.0.0.1:1"])), @r#"(1, "error: the store at redis://127.0.0.1:1: Connection refused (os error 111); start a Redis there, or leave the store simulated (`scripts/with-redis` starts one for a command)\n")"#);
-    insta::assert_snapshot!(format!("{:?}", run(small, &["--store", "rediss://me:secret@127.0.0.1"])), @r#"(2, "error: --store: this is no address of a Redis; write it as in `redis://127.0.0.1:6379`\n\nUsage: floodlab [OPTIONS] [COMMAND]\n\nFor more information, try '--help'.\n")"#);
+    insta::assert_snapshot!(format!("{:?}", run(small, &["--store", "rediss://me:secret@127.0.0.1"])), @r#"(2, "error: --store: TLS is not supported; write the address of a Redis as in `redis://127.0.0.1:6379`\n\nUsage: floodlab [OPTIONS] [COMMAND]\n\nFor more information, try '--help'.\n")"#);
     insta::assert_snapshot!(format!("{:?}", run(small, &["--store", "redis://me:secret@192.0.2.1:6379"])), @r#"(104, "error: small.toml: the store redis://me@192.0.2.1:6379 is not on this machine; a run puts load on it, so say --i-own-this-target if it is yours\n")"#);
+    for secret in
+        ["rediss://me:secret@127.0.0.1", "redis://me:se/secret@127.0.0.1", "redis://me:se#secret@127.0.0.1"]
+    {
+        for (code, said) in [run(&on(secret), &[]), run(small, &["--store", secret])] {
+            assert!(matches!(code, 2 | 104) && !said.contains("secret"), "{code}: {said}");
+        }
+    }
+    insta::assert_snapshot!(format!("{:?}", run(&on("rediss://me:secret@127.0.0.1"), &[])), @r#"(104, "error: small.toml:1: `store`: TLS is not supported; write the address of a Redis as in `redis://127.0.0.1:6379`\n  |\n1 | store = 'rediss://…@127.0.0.1'\n  |         ^^^^^^^^^^^^^^^^^^^^^^\n")"#);
     insta::assert_snapshot!(format!("{:?}", run(&on("http://127.0.0.1:6379"), &[])), @r#"(104, "error: small.toml:1: `store`: this is no address of a Redis; write it as in `redis://127.0.0.1:6379`\n  |\n1 | store = 'http://127.0.0.1:6379'\n  |         ^^^^^^^^^^^^^^^^^^^^^^^\n")"#);
 }

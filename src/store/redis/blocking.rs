@@ -50,7 +50,7 @@ impl Redis {
     pub fn open(url: &StoreUrl, timeout: Duration) -> Result<Self> {
         let failed = |error: RedisError| Broken::of(url, &error);
         let client = Client::open(url.secret()).map_err(failed)?;
-        let mut connection = connect(&client, timeout).map_err(failed)?;
+        let mut connection = connect(&client, timeout, PATIENCE).map_err(failed)?;
         let info: String = cmd("INFO").arg("server").query(&mut connection).map_err(failed)?;
         check_version(url, &info)?;
         // Unlike any other run's, without a clock or dice of our own.
@@ -95,6 +95,11 @@ impl Redis {
         run(self).map_err(|error| self.broken = Some(error)).ok()
     }
 
+    /// Whether the calls of the run are made elsewhere.
+    pub(in crate::store) const fn is_live(&self) -> bool {
+        self.is_live
+    }
+
     /// What has failed.
     pub(in crate::store) fn failure(&self) -> Option<String> {
         self.broken.as_ref().map(ToString::to_string)
@@ -121,13 +126,21 @@ impl Redis {
                 commands.iter().map(|command| self.execute(now, command)).collect::<Result<_>>()?
             }
             Request::Eval(eval) => vec![self.eval(now, &eval)?],
+            Request::Flush => {
+                self.flush()?;
+                Vec::new()
+            }
         };
+        let nonsense = || self.broken(format!("it answers with something that makes no sense: {answer:?}"));
+        if operation.booking().is_some_and(|booking| !booking(&answer)) {
+            return Err(nonsense());
+        }
         let mut expires = Vec::new();
-        let reply = operation.reply(answer.clone(), &mut expires);
+        let reply = operation.reply(answer.clone(), &mut expires).ok_or_else(nonsense)?;
         for (key, ttl) in expires {
             self.deadlines.insert(key, now.saturating_add(ttl));
         }
-        reply.ok_or_else(|| self.broken(format!("it answers with something that makes no sense: {answer:?}")))
+        Ok(reply)
     }
 
     /// Executes a command at `now`, which never runs backward.
@@ -260,7 +273,8 @@ impl Redis {
     }
 
     fn reconnect(&mut self) -> Result<()> {
-        let connection = connect(&self.client, self.timeout);
+        let patience = if self.is_live { PATIENCE_LIVE } else { PATIENCE };
+        let connection = connect(&self.client, self.timeout, patience);
         self.connection = connection.map_err(|error| Broken::of(&self.url, &error))?;
         Ok(())
     }
@@ -328,16 +342,20 @@ const FOR_EVER: i64 = -1;
 impl Drop for Redis {
     fn drop(&mut self) {
         // A server that is gone has taken them with it, or keeps what nobody can delete.
-        if self.flush().is_err() {
+        if self.broken.is_some() || self.flush().is_err() {
             let _ = self.reconnect().and_then(|()| self.flush());
         }
     }
 }
 
-fn connect(client: &Client, timeout: Duration) -> RedisResult<Connection> {
+/// How long an answer takes at most in virtual time, and at the end of a run in real time; or the time-out, if that is longer.
+const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE_LIVE: Duration = Duration::from_secs(5);
+
+fn connect(client: &Client, timeout: Duration, patience: Duration) -> RedisResult<Connection> {
     let wall = |duration: Duration| std::time::Duration::from_micros(duration.as_micros());
     let connection = client.get_connection_with_timeout(wall(timeout))?;
-    let patience = Some(wall(timeout.max(Duration::from_mins(1))));
+    let patience = Some(wall(timeout.max(patience)));
     connection.set_read_timeout(patience)?;
     connection.set_write_timeout(patience)?;
     Ok(connection)

@@ -55,6 +55,31 @@ pub(super) fn is_unknown_script(error: &str) -> bool {
     error.starts_with("NOSCRIPT")
 }
 
+/// Errors of a server that will not execute a call for now, and has executed nothing of it: a script hears of them before its
+/// first write, and none of ours goes on then.
+const PASSING: [&str; 9] =
+    ["BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY", "TRYAGAIN"];
+
+/// Whether an error is that of a server that may execute the same call another time.
+pub(super) fn is_passing(error: &str) -> bool {
+    error.split_whitespace().next().is_some_and(|code| PASSING.contains(&code))
+}
+
+/// Deletes all keys below `prefix` at once: no call of the run comes in between.
+pub(super) fn flush(prefix: &str) -> Cmd {
+    cmd("EVAL").arg(FLUSH).arg(0).arg(format!("{prefix}*")).clone()
+}
+
+const FLUSH: &str = "
+local cursor = '0'
+repeat
+  local page = redis.call('SCAN', cursor, 'MATCH', ARGV[1], 'COUNT', 1000)
+  cursor = page[1]
+  if #page[2] > 0 then redis.call('UNLINK', unpack(page[2])) end
+until cursor == '0'
+return 1
+";
+
 fn called(command: &mut Cmd, prefix: &str, clock: Clock, eval: &Eval) -> Cmd {
     command.arg(eval.keys.len());
     for name in &eval.keys {

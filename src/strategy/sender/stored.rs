@@ -88,10 +88,12 @@ impl StoreScript for Exchange<'_> {
         Some(at.eval(names, policy, policy.lua().exchange, args))
     }
 
-    fn read(self, reply: Result<Reply, CommandError>, after: &mut After<'_>) -> Option<Grant> {
-        let (grant, told) = read_grant(&reply.ok()?)?;
-        told.into_iter().for_each(|told| tell(after.moves(), told));
-        Some(grant)
+    fn tell(reply: &Reply, moves: Moves<'_>) -> Option<()> {
+        tell_all(reply, moves)
+    }
+
+    fn read(self, reply: Result<Reply, CommandError>, _: &mut After<'_>) -> Option<Grant> {
+        read_grant(&reply.ok()?)
     }
 }
 
@@ -143,20 +145,22 @@ impl StoreScript for Finish<'_> {
         Some(self.at.eval(names, self.policy, self.policy.lua().finish, args))
     }
 
-    fn read(self, reply: Result<Reply, CommandError>, after: &mut After<'_>) -> Option<Duration> {
-        let (wait, told) = read_wait(&reply.ok()?)?;
-        told.into_iter().for_each(|told| tell(after.moves(), told));
-        Some(wait)
+    fn tell(reply: &Reply, moves: Moves<'_>) -> Option<()> {
+        tell_all(reply, moves)
+    }
+
+    fn read(self, reply: Result<Reply, CommandError>, _: &mut After<'_>) -> Option<Duration> {
+        read_wait(&reply.ok()?)
     }
 }
 
 /// What `lua/exchange.lua` replies.
-fn read_grant(reply: &Reply) -> Option<(Grant, Vec<Told>)> {
+fn read_grant(reply: &Reply) -> Option<Grant> {
     let Reply::Array(parts) = reply else { return None };
-    let [brought, ask, ask_in, more, lease_left, offer, told] = parts.as_slice() else { return None };
+    let [brought, ask, ask_in, more, lease_left, offer, _] = parts.as_slice() else { return None };
     let integer = |reply: &Reply| if let Reply::Integer(number) = reply { Some(*number) } else { None };
     let ask_in = lua::read_distance(ask_in)?;
-    let grant = Grant {
+    Some(Grant {
         brought: u32::try_from(integer(brought)?).ok()?,
         offer: match lua::read_text(offer)? {
             "" => None,
@@ -169,20 +173,26 @@ fn read_grant(reply: &Reply) -> Option<(Grant, Vec<Told>)> {
         },
         more: integer(more)? == 1,
         lease_left: lua::read_distance(lease_left)?,
-    };
-    Some((grant, read_all_told(told)?))
+    })
 }
 
 /// What `lua/finish.lua` replies.
-fn read_wait(reply: &Reply) -> Option<(Duration, Vec<Told>)> {
+fn read_wait(reply: &Reply) -> Option<Duration> {
     let Reply::Array(parts) = reply else { return None };
-    let [wait, told] = parts.as_slice() else { return None };
-    Some((lua::read_distance(wait)?, read_all_told(told)?))
+    let [wait, _] = parts.as_slice() else { return None };
+    lua::read_distance(wait)
 }
 
-fn read_all_told(told: &Reply) -> Option<Vec<Told>> {
-    let Reply::Array(told) = told else { return None };
+/// What either replies last: what became of messages.
+fn read_all_told(reply: &Reply) -> Option<Vec<Told>> {
+    let Reply::Array(parts) = reply else { return None };
+    let Reply::Array(told) = parts.last()? else { return None };
     told.iter().map(|text| read_told(lua::read_text(text)?)).collect()
+}
+
+fn tell_all(reply: &Reply, moves: Moves<'_>) -> Option<()> {
+    read_all_told(reply)?.into_iter().for_each(|told| tell(moves, told));
+    Some(())
 }
 
 /// What a script tells of a message: a letter, and the message.

@@ -184,7 +184,13 @@ fn agree(sender: &Sender, steps: Vec<Step>) -> Result<(), TestCaseError> {
                     policy.exchange(now, asker, queue, beside, &due, &mut |what| told.push(what))
                 });
                 let said = halves.lua(eval).expect("no command of it fails");
-                prop_assert_eq!(read_grant(&said), Some(expected.clone()), "at {}: {:?}", halves.now, said);
+                prop_assert_eq!(
+                    read_grant(&said).zip(read_all_told(&said)),
+                    Some(expected.clone()),
+                    "at {}: {:?}",
+                    halves.now,
+                    said
+                );
                 offers.extend(expected.0.offer);
             }
             Step::Finish(which, said, refused, stays, is_again) => {
@@ -205,7 +211,13 @@ fn agree(sender: &Sender, steps: Vec<Step>) -> Result<(), TestCaseError> {
                     policy.finish(now, queue, beside, news, &mut |what| told.push(what))
                 });
                 let said = halves.lua(eval).expect("no command of it fails");
-                prop_assert_eq!(read_wait(&said), Some(expected), "at {}: {:?}", halves.now, said);
+                prop_assert_eq!(
+                    read_wait(&said).zip(read_all_told(&said)),
+                    Some(expected),
+                    "at {}: {:?}",
+                    halves.now,
+                    said
+                );
             }
         }
         let holder = [Name::Object("queue:messages".to_owned())];
