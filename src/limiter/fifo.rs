@@ -157,11 +157,14 @@ impl Fifo {
         None
     }
 
-    /// When the next message may go; [`Time::MAX`] if none waits.
+    /// When the next message may go, or leaves unsent; [`Time::MAX`] if none waits.
     pub fn next_at(&self, now: Time) -> Time {
         let Some(Reverse((at, _, index))) = self.waiting.peek().copied() else { return Time::MAX };
         let Some(pace) = self.pace.as_ref().filter(|_| at <= now) else { return at };
         let message = &self.slots[index as usize].message;
+        if message.deadline < now || self.is_dead(message.chat) {
+            return at;
+        }
         let state = self.buckets.get(message.chat.0 as usize).copied().unwrap_or_default();
         now + pace.of(message.kind).wait(state, now)
     }
@@ -241,6 +244,22 @@ mod tests {
         assert_eq!([pop(&mut fifo, 0), pop(&mut fifo, 0)], [Some(0), None]);
         assert_eq!(fifo.next_at(Time::ZERO), Time::from_secs(1));
         assert_eq!([pop(&mut fifo, 1), pop(&mut fifo, 1)], [Some(1), Some(2)]);
+    }
+
+    /// Whose time is over does not wait for its chat: who stands behind it is free to go.
+    #[test]
+    fn a_head_that_leaves_unsent_keeps_nobody_waiting() {
+        let bucket = TokenBucket::new(Rate::per_second(1), 1);
+        let mut fifo = Fifo::new(Some(Pace { private: bucket, group: bucket, channel: bucket }), LEASE);
+        fifo.push(message(0, 1), Time::ZERO, false);
+        assert_eq!(pop(&mut fifo, 0), Some(0));
+        fifo.push(Message { deadline: Time::ZERO, ..message(1, 1) }, Time::ZERO, false);
+        fifo.push(message(2, 2), Time::ZERO, false);
+        let now = Time::from_micros(1);
+        assert_eq!(fifo.next_at(now), Time::ZERO);
+        let mut left = Vec::new();
+        assert_eq!(fifo.pop(now, &mut left).map(|offer| offer.message.number), Some(2));
+        assert_eq!(left.iter().map(|message| message.number).collect::<Vec<_>>(), [1]);
     }
 
     #[test]

@@ -64,6 +64,10 @@ function queue.push(message, _, revives)
   return true
 end
 
+local function leaves_unsent(message)
+  return message.deadline < now or redis.call('SISMEMBER', DEAD, message.chat) == 1
+end
+
 -- The next message that may go; those that leave unsent are appended to `left`.
 function queue.pop(left)
   while true do
@@ -71,7 +75,7 @@ function queue.pop(left)
     if not head[1] or tonumber(head[2]) > now then return nil end
     local slot = head[1]:sub(12)
     local message = message_read(redis.call('HGET', MESSAGES, slot))
-    if message.deadline < now or redis.call('SISMEMBER', DEAD, message.chat) == 1 then
+    if leaves_unsent(message) then
       redis.call('ZREM', WAITING, head[1])
       slot_free(slot)
       left[#left + 1] = message
@@ -133,13 +137,14 @@ function queue.overdue()
   end
 end
 
--- When the next message may go.
+-- When the next message may go, or leaves unsent.
 function queue.next_at()
   local head = redis.call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')
   if not head[1] then return NEVER end
   local at = tonumber(head[2])
   if not S.pace or at > now then return at end
   local message = message_read(redis.call('HGET', MESSAGES, head[1]:sub(12)))
+  if leaves_unsent(message) then return at end
   local q, r = chat_bucket(message.chat)
   return now + bucket_wait(pace_of(message), q, r)
 end
