@@ -31,7 +31,8 @@ use load::{Connection, as_fast_as_possible, at_a_rate};
 use size::size;
 use tokio::runtime::Runtime;
 
-const CONNECTIONS: usize = 32;
+/// Enough that a worker seldom waits for the next request.
+const CONNECTIONS: usize = 128;
 
 fn main() {
     let server =

@@ -194,7 +194,7 @@ impl Job {
     /// What the call does, and its result.
     async fn perform(&self, decision: Decision) -> Result<Reply, Failure> {
         let Self { state, bot, params, .. } = self;
-        match self.method.name.as_str() {
+        match self.method.name {
             "getUpdates" => {
                 let mut closing = state.closing.subscribe();
                 tokio::select! {
@@ -326,7 +326,7 @@ impl Job {
             arrived_us: self.arrived.as_micros(),
             at_us: at.as_micros(),
             bot: self.bot.bot.id,
-            method: self.method.name.as_str().into(),
+            method: self.method.name,
             chat: self.chat.as_ref().map(|known| known.chat.id.0),
             outcome,
             truth,

@@ -24,7 +24,7 @@ pub struct Entry {
     /// Which bot called.
     pub bot: i64,
     /// The method.
-    pub method: Box<str>,
+    pub method: &'static str,
     /// The chat that it writes to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat: Option<i64>,
@@ -158,7 +158,7 @@ impl Journal {
 impl Filter {
     fn fits(&self, entry: &Entry) -> bool {
         self.bot.is_none_or(|bot| bot == entry.bot)
-            && self.method.as_ref().is_none_or(|method| method.eq_ignore_ascii_case(&entry.method))
+            && self.method.as_ref().is_none_or(|method| method.eq_ignore_ascii_case(entry.method))
             && self.chat.is_none_or(|chat| Some(chat) == entry.chat)
             && self.outcome.is_none_or(|outcome| outcome == entry.outcome)
             && self.call.is_none_or(|call| Some(call) == entry.call)
@@ -169,9 +169,9 @@ impl Filter {
 mod tests {
     use super::*;
 
-    fn entry(bot: i64, method: &str, call: Option<u64>) -> Entry {
+    fn entry(bot: i64, method: &'static str, call: Option<u64>) -> Entry {
         let truth = Truth { truth: "delivered", limit: None, wait_us: None, in_penalty: false, taken: 1 };
-        let (outcome, chat, method) = (Outcome::Ok, Some(7), method.into());
+        let (outcome, chat) = (Outcome::Ok, Some(7));
         Entry { n: 0, arrived_us: 1, at_us: 2, bot, method, chat, outcome, truth, early: false, call }
     }
 

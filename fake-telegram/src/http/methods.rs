@@ -22,7 +22,7 @@ pub struct Methods {
 #[serde(deny_unknown_fields)]
 pub struct MethodInfo {
     /// Its name, as the documentation writes it.
-    pub name: String,
+    pub name: &'static str,
     /// What it was called before.
     #[serde(default)]
     pub aliases: Vec<String>,
@@ -171,7 +171,7 @@ pub struct Setting {
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(rename = "api_version")]
-    _api_version: String,
+    _api_version: &'static str,
     #[serde(rename = "source")]
     _source: String,
     samples: IndexMap<String, Value>,
@@ -190,9 +190,9 @@ impl Methods {
                 None if method.result.ends_with("[]") => Value::Array(Vec::new()),
                 None => Value::Null,
             };
-            for name in [&method.name].into_iter().chain(&method.aliases) {
+            for name in [method.name].into_iter().chain(method.aliases.iter().map(String::as_str)) {
                 methods.by_name.insert(name.to_ascii_lowercase(), index);
-                methods.by_name.insert(name.clone(), index);
+                methods.by_name.insert(name.to_owned(), index);
             }
             methods.list.push(Arc::new(method));
         }
@@ -232,11 +232,11 @@ mod tests {
     fn names_are_found_in_any_case() {
         let methods = Methods::load();
         for name in ["sendMessage", "SendMessage", "sendmessage", "SENDMESSAGE"] {
-            assert_eq!(methods.find(name).map(|method| method.name.as_str()), Some("sendMessage"));
+            assert_eq!(methods.find(name).map(|method| method.name), Some("sendMessage"));
         }
         // As node-telegram-bot-api 0.67 writes it.
         assert!(methods.find("setWebHook").is_some());
-        assert_eq!(methods.find("kickChatMember").map(|method| method.name.as_str()), Some("banChatMember"));
+        assert_eq!(methods.find("kickChatMember").map(|method| method.name), Some("banChatMember"));
         assert!(methods.find("sendNothing").is_none());
         assert!(methods.find("").is_none());
     }

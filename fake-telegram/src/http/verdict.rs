@@ -19,7 +19,7 @@ pub struct Counts {
     /// By [`Outcome::ALL`].
     outcomes: [u64; Outcome::ALL.len()],
     /// By method and outcome.
-    methods: IndexMap<(Box<str>, Outcome), u64, FxBuildHasher>,
+    methods: IndexMap<(&'static str, Outcome), u64, FxBuildHasher>,
     /// By limit.
     refused: IndexMap<Box<str>, u64, FxBuildHasher>,
     early: IndexMap<Box<str>, u64, FxBuildHasher>,
@@ -68,7 +68,7 @@ impl Counts {
         self.first_at.get_or_insert(arrived);
         self.requests += 1;
         self.outcomes[entry.outcome as usize] += 1;
-        *self.methods.entry((entry.method.clone(), entry.outcome)).or_default() += 1;
+        *self.methods.entry((entry.method, entry.outcome)).or_default() += 1;
         if let Some(limit) = &entry.truth.limit {
             *self.refused.entry(limit.clone()).or_default() += 1;
         }
@@ -98,8 +98,8 @@ impl Counts {
     }
 
     /// Calls by method and outcome.
-    pub fn by_method(&self) -> impl Iterator<Item = (&str, Outcome, u64)> {
-        self.methods.iter().map(|((method, outcome), count)| (&**method, *outcome, *count))
+    pub fn by_method(&self) -> impl Iterator<Item = (&'static str, Outcome, u64)> {
+        self.methods.iter().map(|((method, outcome), count)| (*method, *outcome, *count))
     }
 
     /// The verdict at `now`, under a profile with these limits.
@@ -212,7 +212,7 @@ mod tests {
             arrived_us: at_s * 1_000_000,
             at_us: at_s * 1_000_000,
             bot: 1,
-            method: "sendMessage".into(),
+            method: "sendMessage",
             chat: Some(7),
             outcome,
             truth: Truth { truth, limit, wait_us: None, in_penalty: false, taken },

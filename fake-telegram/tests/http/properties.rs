@@ -92,7 +92,8 @@ fn any_params() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
 #[test]
 fn every_call_gets_an_answer() {
     static METHODS: OnceLock<Vec<String>> = OnceLock::new();
-    let methods = METHODS.get_or_init(|| Methods::load().iter().map(|method| method.name.clone()).collect());
+    let methods =
+        METHODS.get_or_init(|| Methods::load().iter().map(|method| method.name.to_owned()).collect());
     let runtime = runtime();
     // No limits, so that calls get as far as they can; and no time that is worth a word, where calls are held.
     let profile = fake_telegram::profile::Profile::unlimited();
