@@ -522,7 +522,7 @@ proptest! {
             params.set("from_chat_id", chat_id.into());
             params.set("message_id", message_id.into());
             params.attach("x", upload(b"x"));
-            match world.call_with(&method.name, &params) {
+            match world.call_with(method.name, &params) {
                 Ok(result) => prop_assert!(!has_null(&result), "{}: {result}", method.name),
                 Err(failure) => prop_assert_eq!(failure.code, 400),
             }
