@@ -162,9 +162,11 @@ impl Verdict {
             .filter(|(_, count)| **count > 0)
             .map(|(outcome, count)| format!("{outcome} {count}"))
             .collect();
+        let outcomes =
+            if outcomes.is_empty() { String::new() } else { format!(" ({})", outcomes.join(", ")) };
         let who = self.bot.map_or_else(|| "all bots".to_owned(), |bot| format!("bot {bot}"));
         let rows = [
-            ("requests", format!("{} ({})", self.requests, outcomes.join(", "))),
+            ("requests", format!("{}{outcomes}", self.requests)),
             ("refusals by limit", list(&self.throttled)),
             ("early retries", list(&self.early_retries)),
             ("calls in a penalty", self.calls_in_penalty.to_string()),
