@@ -19,6 +19,7 @@ use crate::http::state::{State, is_token};
 use crate::http::verdict::Verdict;
 use crate::limits::{Algorithm, Limit};
 use crate::profile::{LimitSettings, Profile, ServerSettings};
+use crate::time::Duration;
 
 /// The flags of the server.
 #[derive(Debug, Clone, Args)]
@@ -62,6 +63,9 @@ pub struct Serve {
     /// What people do by themselves: a JSON list of acts
     #[arg(long, value_name = "FILE")]
     people: Option<PathBuf>,
+    /// How long a bot may take to answer a query, in its own time
+    #[arg(long, value_name = "DURATION", default_value_t = Options::default().queries_live)]
+    queries_live: Duration,
     /// Deliver updates to webhooks on other hosts, too
     #[arg(long)]
     allow_webhooks_anywhere: bool,
@@ -198,6 +202,7 @@ impl Serve {
             webhooks_anywhere: self.allow_webhooks_anywhere,
             retry_after_header: !self.no_retry_after_header,
             journal: self.journal,
+            queries_live: self.queries_live,
             connections_max: self.max_connections,
             people: self.people.as_deref().map(people).transpose()?.unwrap_or_default(),
             ..base

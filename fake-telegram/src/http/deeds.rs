@@ -26,7 +26,8 @@ pub(super) fn act(state: &State, bot: &BotState, act: &Act) -> Result<Vec<u32>, 
     let now = state.clock.now();
     let scene = Scene { bot: &bot.bot, chat: &known.chat, date: state.clock.unix(now) };
     // Bots are no faster on a fast server.
-    let answerable_until = scene.date + ANSWERED_WITHIN * i64::from(state.clock.read().speed);
+    let answerable = state.options.queries_live.saturating_mul(state.clock.read().speed.into());
+    let answerable_until = state.clock.unix(now.saturating_add(answerable));
     let events = match &act.action {
         Action::Write { user, text } => {
             state.core().wrote(&state.clock, known.index);
@@ -72,10 +73,6 @@ pub(super) fn act(state: &State, bot: &BotState, act: &Act) -> Result<Vec<u32>, 
     };
     Ok(events.into_iter().filter_map(|Event { kind, payload }| bot.inbox.push(kind, payload)).collect())
 }
-
-/// How long a bot may take to answer a query, in its own seconds; assumed. Nothing is published: an answer after 20 s was too
-/// late (eternnoir/pyTelegramBotAPI#1615), where people guess 5 to 10 s.
-const ANSWERED_WITHIN: i64 = 15;
 
 /// Lets everything happen that is due, and tells the bots that know the chats; when the next thing is due.
 ///

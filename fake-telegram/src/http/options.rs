@@ -8,6 +8,7 @@ use crate::fault::Fault;
 use crate::http::peers::{ChatId, ChatType};
 use crate::http::people::act::Act;
 use crate::profile::Profile;
+use crate::time::Duration;
 
 /// How a server is to be. The default is what `fake-telegram` without flags is.
 #[derive(Debug, Clone)]
@@ -45,6 +46,9 @@ pub struct Options {
     pub body_max: usize,
     /// What people do by themselves.
     pub people: Vec<Act>,
+    /// How long a bot may take to answer a query, in its own time, whole seconds. 15 s are assumed: nothing is published, and
+    /// an answer after 20 s was too late (eternnoir/pyTelegramBotAPI#1615), where people guess 5 to 10 s.
+    pub queries_live: Duration,
 }
 
 impl Default for Options {
@@ -66,6 +70,7 @@ impl Default for Options {
             connections_max: 16_384,
             body_max: 52 << 20,
             people: Vec::new(),
+            queries_live: Duration::from_secs(15),
         }
     }
 }
