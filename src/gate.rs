@@ -19,7 +19,7 @@ use crate::one_or_many::OneOrMany;
 use crate::outcome::{Outcome, Verdict};
 
 pub use condition::{Aggregate, Bound, Condition, Operator, Quantity, Sign};
-pub use metric::{Label, METRICS, Metric, Unit};
+pub use metric::{Better, Label, METRICS, Metric, Unit};
 
 /// What designs must show: conditions on one metric.
 ///
@@ -148,7 +148,11 @@ impl Rule {
 
     /// The value that `condition` speaks of, in `outcome`.
     fn measure(&self, condition: &Condition, outcome: &Outcome) -> Option<metric::Measured> {
-        self.metric.measure(outcome, condition.aggregate, self.r#where.values().next().map(String::as_str))
+        self.metric.measure(
+            outcome.totals(),
+            condition.aggregate,
+            self.r#where.values().next().map(String::as_str),
+        )
     }
 }
 
@@ -191,6 +195,7 @@ fn verdict(rule: &Rule, condition: &Condition, outcome: &Outcome, reference: Opt
         unit: unit.suffix().to_owned(),
         passed,
         lower_bound: measured.is_some_and(|measured| measured.lower_bound),
+        ..Verdict::default()
     }
 }
 

@@ -175,6 +175,8 @@ impl Metrics {
                     .by_limit(self.throttled_by_sample.iter().map(|samples| self.steps.fold(samples))),
             },
             lag_distribution: lags.distribution(),
+            windows: Vec::new(),
+            lag_counts: lags.counts(&ending.classes),
             host: outcome::DesignHost::default(),
             live: None,
         }

@@ -17,12 +17,18 @@ pub struct Report {
     pub schema_version: u32,
     /// Name and version of the tool.
     pub tool: String,
-    /// The seed of the run.
+    /// The seed of the run; of several, the first.
     pub seed: u64,
     /// What was run.
     pub scenario: ScenarioInfo,
-    /// One result per design, in the scenario's order.
+    /// One result per design, in the scenario's order; with replications that of the first seed.
     pub designs: Vec<Outcome>,
+    /// What all seeds say together; absent if there was only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replications: Option<Replications>,
+    /// The saved result that conditions refer to; absent if none was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
     /// The verdicts on the gates.
     pub gates: Vec<Verdict>,
     /// The verdicts on what the scenario is known to show.
@@ -36,12 +42,186 @@ pub struct Report {
 }
 
 /// A design without a result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
     /// The design's name.
     pub design: String,
+    /// The seed of the run that has none; absent if there was only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// What went wrong; `null` if somebody interrupted it.
     pub error: Option<String>,
+}
+
+/// The same scenario under several seeds: every design of a seed meets the same arrivals, latencies and faults.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Replications {
+    /// The seeds, as asked for.
+    pub seeds: Vec<u64>,
+    /// What each run gave, by seed, then design.
+    pub runs: Vec<Replication>,
+    /// What all seeds of a design say of a metric, with an interval: by design, then in the order of metrics.
+    pub estimates: Vec<Estimate>,
+    /// Every later design against the first, pairwise by seed: by design, then in the order of metrics.
+    pub differences: Vec<Difference>,
+}
+
+/// One design under one seed: its totals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Replication {
+    /// The seed.
+    pub seed: u64,
+    /// The design's name.
+    pub design: String,
+    /// As [`Outcome::event_hash`].
+    pub event_hash: String,
+    /// As [`Outcome::metrics`].
+    pub metrics: Metrics,
+    /// As [`Outcome::classes`], without what they were over time.
+    pub classes: IndexMap<String, ClassOutcome>,
+    /// As [`Outcome::windows`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Windows>,
+}
+
+/// A value over all seeds and the interval that holds the true one in 95 of 100 such experiments.
+///
+/// Of a quantile of lag: the quantile of the lags of all seeds together, and an interval of their order statistics that allows for
+/// messages of one seed being alike. Of everything else: the mean over the seeds, and Student's interval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// The design.
+    pub design: String,
+    /// The metric's name.
+    pub metric: String,
+    /// The labels that select samples.
+    pub r#where: IndexMap<String, String>,
+    /// Which summary of it, as a condition writes it; empty for the plain value.
+    pub aggregate: String,
+    /// `us`, `ppm`, or `milli` for thousandths of a count.
+    pub unit: String,
+    /// The estimate.
+    pub value: u64,
+    /// The lower end, rounded down.
+    pub low: u64,
+    /// The upper end, rounded up.
+    pub high: u64,
+    /// How many seeds have a value.
+    pub seeds: u64,
+    /// Whether value and upper end may in truth be larger.
+    pub lower_bound: bool,
+    /// The largest value that a single seed has (the smallest, where more is better), and that seed.
+    pub worst: SeedValue,
+}
+
+/// What one seed gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SeedValue {
+    /// The seed.
+    pub seed: u64,
+    /// Its value, in the unit of what it belongs to.
+    pub value: u64,
+}
+
+/// How a metric of one design differs from that of another, pairwise by seed: the mean of the differences, and Student's
+/// 95 % interval of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// The design.
+    pub design: String,
+    /// The design that it is compared with.
+    pub against: String,
+    /// The metric's name.
+    pub metric: String,
+    /// The labels that select samples.
+    pub r#where: IndexMap<String, String>,
+    /// Which summary of it, as a condition writes it; empty for the plain value.
+    pub aggregate: String,
+    /// As in [`Estimate::unit`].
+    pub unit: String,
+    /// The mean of what it is compared with.
+    pub from: u64,
+    /// The mean of the design.
+    pub to: u64,
+    /// The mean difference, `to - from`.
+    pub change: i64,
+    /// The interval's ends, rounded outwards; `null` with one pair.
+    pub interval: Option<[i64; 2]>,
+    /// The same interval if the seeds were not paired (Welch's), for comparison; `null` with one pair.
+    pub unpaired: Option<[i64; 2]>,
+    /// Pairs: seeds that both have a value for.
+    pub pairs: u64,
+    /// Of these, those in which the design is better; equal ones count for nobody.
+    pub won: u64,
+    /// Of these, those in which it is worse.
+    pub lost: u64,
+    /// What that says.
+    pub finding: Finding,
+    /// Whether some value may in truth be larger.
+    pub lower_bound: bool,
+}
+
+/// What a difference says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// Better, and the interval does not hold zero.
+    Improved,
+    /// Worse, and the interval does not hold zero.
+    Regressed,
+    /// The interval does not hold zero, and nobody can say which is better.
+    Changed,
+    /// The interval does not hold zero, and the change is below the noise threshold.
+    WithinNoise,
+    /// The interval holds zero.
+    NoDifference,
+    /// All pairs are equal.
+    Equal,
+    /// Fewer than five pairs: nothing can be said.
+    TooFew,
+}
+
+/// The saved result that conditions refer to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// Its file, as given.
+    pub file: String,
+    /// The tool that made it.
+    pub tool: String,
+    /// Hash of its scenario: another than that of the report means that what is compared has changed.
+    pub scenario_hash: String,
+    /// Its seeds.
+    pub seeds: Vec<u64>,
+}
+
+/// The worst windows of one run, for conditions with `over`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Windows {
+    /// The metric's name.
+    pub metric: String,
+    /// The labels that select samples.
+    pub r#where: IndexMap<String, String>,
+    /// Which summary of it, as a condition writes it; empty for the plain value.
+    pub aggregate: String,
+    /// The width of a window.
+    pub over_us: u64,
+    /// The window with the largest value (a lower bound is larger than anything else); `null` if none has samples.
+    pub largest: Option<WindowValue>,
+    /// The window with the smallest.
+    pub smallest: Option<WindowValue>,
+}
+
+/// The value of one window: `numerator / denominator`, in microseconds or wholes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowValue {
+    /// When the window begins.
+    pub from_us: u64,
+    /// The value, above the line.
+    pub numerator: u64,
+    /// Below it; at least 1.
+    pub denominator: u64,
+    /// Whether the truth may be larger.
+    pub lower_bound: bool,
 }
 
 /// What was run.
@@ -53,6 +233,9 @@ pub struct ScenarioInfo {
     pub hash: String,
     /// When the run ended: the end of the workloads plus the drain.
     pub horizon_us: u64,
+    /// How much of its beginning is left out of all totals; absent if nothing is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub warm_up_us: u64,
     /// The server's profile.
     pub profile: String,
     /// The real Redis that held what processes share, without its password; absent if that was simulated.
@@ -61,7 +244,7 @@ pub struct ScenarioInfo {
 }
 
 /// What one design made of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// The design's name.
     pub name: String,
@@ -75,6 +258,12 @@ pub struct Outcome {
     pub series: Series,
     /// The distribution of lag, for the plot.
     pub lag_distribution: Distribution,
+    /// The worst windows, where a condition asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Windows>,
+    /// Every lag, counted, by class; not in the file.
+    #[serde(skip)]
+    pub lag_counts: IndexMap<String, LagCounts>,
     /// The machine's share; not deterministic.
     pub host: DesignHost,
     /// What real time brought; absent in a simulation. With it nothing of the result is deterministic.
@@ -103,6 +292,47 @@ pub struct Live {
     /// How a real store was at the end; absent if it was simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<LiveStore>,
+}
+
+/// The totals of one run, wherever they are kept: all that a condition on the whole run reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Totals<'a> {
+    /// Over all messages.
+    pub metrics: &'a Metrics,
+    /// By class.
+    pub classes: &'a IndexMap<String, ClassOutcome>,
+    /// The worst windows, where a condition asks for them.
+    pub windows: &'a [Windows],
+}
+
+impl Outcome {
+    /// Its totals.
+    pub fn totals(&self) -> Totals<'_> {
+        Totals { metrics: &self.metrics, classes: &self.classes, windows: &self.windows }
+    }
+}
+
+impl Replication {
+    /// Its totals.
+    pub fn totals(&self) -> Totals<'_> {
+        Totals { metrics: &self.metrics, classes: &self.classes, windows: &self.windows }
+    }
+}
+
+impl Report {
+    /// The totals of a design by seed, in the order of seeds; of one that is not there, none.
+    pub fn totals_of(&self, design: &str) -> Vec<(u64, Totals<'_>)> {
+        match &self.replications {
+            Some(replications) => {
+                let runs = replications.runs.iter().filter(|run| run.design == design);
+                runs.map(|run| (run.seed, run.totals())).collect()
+            }
+            None => {
+                let designs = self.designs.iter().filter(|outcome| outcome.name == design);
+                designs.map(|outcome| (self.seed, outcome.totals())).collect()
+            }
+        }
+    }
 }
 
 /// A real store at the end of a run in real time.
@@ -282,7 +512,7 @@ pub struct Distribution {
 }
 
 /// The verdict on one gate or expectation for one design.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// The metric's name.
     pub metric: String,
@@ -300,6 +530,35 @@ pub struct Verdict {
     pub passed: bool,
     /// Whether what was measured may in truth be larger.
     pub lower_bound: bool,
+    /// What the right-hand side was, in `unit`, if it refers to another result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<i64>,
+    /// The width of the windows, of which the worst was judged; absent for the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_us: Option<u64>,
+    /// When the worst window begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_us: Option<u64>,
+    /// With replications and where an interval was judged: its ends, in `unit`. `measured` is the end that was judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[i64; 2]>,
+    /// With replications: the seed with the worst value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The command that shows it, if it does not hold: the design, under its worst seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproduce: Option<String>,
+}
+
+/// Lags in microseconds, counted to three significant digits: `(value, how many)`, rising.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LagCounts {
+    /// Of messages that were delivered.
+    pub delivered: Vec<(u64, u64)>,
+    /// Ages of those that were not.
+    pub censored: Vec<(u64, u64)>,
+    /// The largest of both, exact.
+    pub max: u64,
 }
 
 /// The machine's share of a report.
@@ -316,4 +575,9 @@ pub struct DesignHost {
     pub wall_ms: u64,
     /// Horizon per wall time.
     pub speed_up: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(us: &u64) -> bool {
+    *us == 0
 }

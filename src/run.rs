@@ -167,9 +167,9 @@ fn report(
         let name = || scenario.designs[*design].name.clone();
         match outcome {
             Ok(Some(outcome)) => designs.push(outcome),
-            Ok(None) => unfinished.push(Unfinished { design: name(), error: None }),
+            Ok(None) => unfinished.push(Unfinished { design: name(), ..Unfinished::default() }),
             Err(error) => {
-                unfinished.push(Unfinished { design: name(), error: Some(with_cause(&error)) });
+                unfinished.push(Unfinished { design: name(), seed: None, error: Some(with_cause(&error)) });
                 errors.push(error);
             }
         }
@@ -182,12 +182,15 @@ fn report(
             name: scenario.name.clone(),
             hash: scenario.hash.clone(),
             horizon_us: scenario.horizon().as_micros(),
+            warm_up_us: 0,
             profile: scenario.server.name.clone(),
             store: scenario.store.url.as_ref().map(ToString::to_string),
         },
         expectations: Vec::new(),
         designs,
         gates: Vec::new(),
+        replications: None,
+        baseline: None,
         unfinished,
         reproduce,
         host: Host { wall_ms: 0 },

@@ -1,6 +1,6 @@
 //! The one list of metrics: what can be judged, and how to read it from an [`Outcome`].
 
-use crate::outcome::{ClassOutcome, Lag, Metrics, Outcome};
+use crate::outcome::{ClassOutcome, Lag, Metrics, Totals};
 
 use super::RuleError;
 use super::condition::Aggregate;
@@ -16,6 +16,8 @@ pub struct Metric {
     pub doc: &'static str,
     /// The label that selects a part of it, if any.
     pub label: Option<Label>,
+    /// What a comparison calls an improvement.
+    pub better: Better,
     source: Source,
 }
 
@@ -30,6 +32,17 @@ pub enum Unit {
     Ratio,
     /// A number of things; written `0`, `300k`.
     Count,
+}
+
+/// What a comparison calls an improvement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// A smaller value.
+    Less,
+    /// A larger value.
+    More,
+    /// Nobody can say: it describes.
+    Neither,
 }
 
 /// What selects a part of a metric's samples.
@@ -49,7 +62,7 @@ enum Source {
     Number { read: Read, of: Option<Read> },
 }
 
-type Read = fn(&Outcome, Option<&str>) -> Option<u64>;
+type Read = fn(Totals<'_>, Option<&str>) -> Option<u64>;
 
 /// A value in base units (microseconds, wholes): the fraction `numerator / denominator`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +109,7 @@ impl Metric {
     /// `None` without samples.
     pub(super) fn measure(
         &self,
-        outcome: &Outcome,
+        totals: Totals<'_>,
         aggregate: Aggregate,
         label: Option<&str>,
     ) -> Option<Measured> {
@@ -104,18 +117,18 @@ impl Metric {
         match self.source {
             Source::Lag => {
                 let lag = match label {
-                    Some(class) => &outcome.classes.get(class)?.lag_us,
-                    None => &outcome.metrics.lag_us,
+                    Some(class) => &totals.classes.get(class)?.lag_us,
+                    None => &totals.metrics.lag_us,
                 };
                 let (key, value) = quantile(lag, aggregate);
                 let lower_bound = lag.lower_bound.iter().any(|name| name == key);
                 value.map(|us| Measured { lower_bound, ..whole(us) })
             }
             Source::Number { read, of } => {
-                let value = read(outcome, label)?;
+                let value = read(totals, label)?;
                 match (aggregate, of) {
                     (Aggregate::Rate, Some(of)) => {
-                        let denominator = of(outcome, label).filter(|whole| *whole > 0)?;
+                        let denominator = of(totals, label).filter(|whole| *whole > 0)?;
                         Some(Measured { denominator, ..whole(value) })
                     }
                     _ if matches!(self.unit, Unit::Share | Unit::Ratio) => {
@@ -197,14 +210,15 @@ impl std::fmt::Debug for Source {
 
 /// A number that exists by class too; its rate is the share of what fell due.
 macro_rules! ledger {
-    ($field:ident, $doc:literal) => {
+    ($field:ident, $better:ident, $doc:literal) => {
         Metric {
             name: stringify!($field),
             unit: Unit::Count,
             doc: $doc,
             label: Some(Label::Class),
+            better: Better::$better,
             source: Source::Number {
-                read: |outcome, class| ledger(outcome, class, |all| all.$field, |class| class.$field),
+                read: |totals, class| ledger(totals, class, |all| all.$field, |class| class.$field),
                 of: Some(due),
             },
         }
@@ -213,13 +227,14 @@ macro_rules! ledger {
 
 /// A total of the whole run.
 macro_rules! total {
-    ($name:ident, $unit:ident, $read:expr, $of:expr, $doc:literal) => {
+    ($name:ident, $unit:ident, $better:ident, $read:expr, $of:expr, $doc:literal) => {
         Metric {
             name: stringify!($name),
             unit: Unit::$unit,
             doc: $doc,
             label: None,
-            source: Source::Number { read: |outcome, _| $read(&outcome.metrics), of: $of },
+            better: Better::$better,
+            source: Source::Number { read: |totals, _| $read(&totals.metrics), of: $of },
         }
     };
 }
@@ -232,10 +247,11 @@ macro_rules! by_limit {
             unit: Unit::$unit,
             doc: $doc,
             label: Some(Label::Limit),
+            better: Better::Less,
             source: Source::Number {
-                read: |outcome, limit| match limit {
-                    Some(limit) => outcome.metrics.$field.get(limit).copied(),
-                    None => Some(outcome.metrics.$field.values().sum()),
+                read: |totals, limit| match limit {
+                    Some(limit) => totals.metrics.$field.get(limit).copied(),
+                    None => Some(totals.metrics.$field.values().sum()),
                 },
                 of: $of,
             },
@@ -244,41 +260,43 @@ macro_rules! by_limit {
 }
 
 fn ledger(
-    outcome: &Outcome,
+    totals: Totals<'_>,
     class: Option<&str>,
     all: fn(&Metrics) -> u64,
     one: fn(&ClassOutcome) -> u64,
 ) -> Option<u64> {
     match class {
-        Some(class) => outcome.classes.get(class).map(one),
-        None => Some(all(&outcome.metrics)),
+        Some(class) => totals.classes.get(class).map(one),
+        None => Some(all(&totals.metrics)),
     }
 }
 
-fn due(outcome: &Outcome, class: Option<&str>) -> Option<u64> {
-    ledger(outcome, class, |all| all.due, |class| class.due)
+fn due(totals: Totals<'_>, class: Option<&str>) -> Option<u64> {
+    ledger(totals, class, |all| all.due, |class| class.due)
 }
 
-fn requests(outcome: &Outcome, _: Option<&str>) -> Option<u64> {
-    Some(outcome.metrics.requests)
+fn requests(totals: Totals<'_>, _: Option<&str>) -> Option<u64> {
+    Some(totals.metrics.requests)
 }
 
 /// Every metric, in the order of `report.json`.
 pub const METRICS: &[Metric] = &[
-    ledger!(due, "messages that fell due"),
-    ledger!(delivered, "messages delivered in truth, at least once; rate: share of due"),
-    ledger!(dead, "messages to chats that could not receive; rate: share of due"),
-    ledger!(expired, "messages given up because of their deadline; rate: share of due"),
-    ledger!(dropped, "messages given up for another reason; rate: share of due"),
-    ledger!(pending, "messages still under way at the end of the run; rate: share of due"),
+    ledger!(due, Neither, "messages that fell due"),
+    ledger!(delivered, More, "messages delivered in truth, at least once; rate: share of due"),
+    ledger!(dead, Neither, "messages to chats that could not receive; rate: share of due"),
+    ledger!(expired, Less, "messages given up because of their deadline; rate: share of due"),
+    ledger!(dropped, Less, "messages given up for another reason; rate: share of due"),
+    ledger!(pending, Less, "messages still under way at the end of the run; rate: share of due"),
     ledger!(
         lost,
+        Less,
         "messages gone: the sender is done with them and they did not arrive, or gone with a process or the store; rate: share of due"
     ),
-    ledger!(duplicated, "deliveries beyond a message's first; rate: per due"),
+    ledger!(duplicated, Less, "deliveries beyond a message's first; rate: per due"),
     total!(
         reordered,
         Count,
+        Less,
         |m: &Metrics| Some(m.reordered),
         Some(due),
         "messages delivered after a later one of their chat; rate: share of due"
@@ -286,15 +304,17 @@ pub const METRICS: &[Metric] = &[
     total!(
         believed_delivered,
         Count,
+        Neither,
         |m: &Metrics| Some(m.believed_delivered),
         Some(due),
         "messages that the sender believes delivered; rate: share of due"
     ),
-    ledger!(believed_unknown, "messages of which the sender does not know; rate: share of due"),
-    total!(requests, Count, |m: &Metrics| Some(m.requests), None, "calls to the server"),
+    ledger!(believed_unknown, Less, "messages of which the sender does not know; rate: share of due"),
+    total!(requests, Count, Less, |m: &Metrics| Some(m.requests), None, "calls to the server"),
     total!(
         calls_in_penalty,
         Count,
+        Less,
         |m: &Metrics| Some(m.calls_in_penalty),
         Some(requests),
         "calls that arrived while a penalty ran; rate: share of requests"
@@ -302,6 +322,7 @@ pub const METRICS: &[Metric] = &[
     total!(
         early_retries,
         Count,
+        Less,
         |m: &Metrics| Some(m.early_retries),
         Some(requests),
         "calls sent before a known retry_after was over; rate: share of requests"
@@ -309,6 +330,7 @@ pub const METRICS: &[Metric] = &[
     total!(
         amplification,
         Ratio,
+        Less,
         |m: &Metrics| (m.due > 0).then_some(m.amplification_ppm),
         None,
         "calls per due message"
@@ -323,6 +345,7 @@ pub const METRICS: &[Metric] = &[
     total!(
         spent_on_dead,
         Count,
+        Less,
         |m: &Metrics| Some(m.spent_on_dead),
         Some(requests),
         "tokens spent on chats that cannot receive; rate: per request"
@@ -331,6 +354,7 @@ pub const METRICS: &[Metric] = &[
     total!(
         budget_utilisation,
         Share,
+        Neither,
         |m: &Metrics| m.budget_utilisation_ppm,
         None,
         "tokens taken per token available of the token-wide limit"
@@ -338,6 +362,7 @@ pub const METRICS: &[Metric] = &[
     total!(
         queue_depth_max,
         Count,
+        Less,
         |m: &Metrics| Some(m.queue_depth_max),
         None,
         "the longest that the queue of one chat ever was"
@@ -347,11 +372,13 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Duration,
         doc: "from due to delivered; what was not delivered counts with its age at the end of the run, as a lower bound",
         label: Some(Label::Class),
+        better: Better::Less,
         source: Source::Lag,
     },
     total!(
         believed_falsely,
         Count,
+        Less,
         |m: &Metrics| Some(m.believed_falsely),
         Some(due),
         "messages that the sender believes delivered and that are not in their chat; rate: share of due"
@@ -359,6 +386,7 @@ pub const METRICS: &[Metric] = &[
     total!(
         reused,
         Count,
+        Neither,
         |m: &Metrics| Some(m.reused),
         Some(due),
         "messages answered from what was known, without a call; rate: share of due"
@@ -369,10 +397,11 @@ pub const METRICS: &[Metric] = &[
         unit: Unit::Duration,
         doc: "the longest single penalty, from its first refusal to its end, by limit",
         label: Some(Label::Limit),
+        better: Better::Less,
         source: Source::Number {
-            read: |outcome, limit| match limit {
-                Some(limit) => outcome.metrics.penalty_max_us.get(limit).copied(),
-                None => Some(outcome.metrics.penalty_max_us.values().copied().max().unwrap_or(0)),
+            read: |totals, limit| match limit {
+                Some(limit) => totals.metrics.penalty_max_us.get(limit).copied(),
+                None => Some(totals.metrics.penalty_max_us.values().copied().max().unwrap_or(0)),
             },
             of: None,
         },
@@ -380,14 +409,16 @@ pub const METRICS: &[Metric] = &[
     total!(
         calls_per_ms_max,
         Count,
+        Less,
         |m: &Metrics| Some(m.calls_per_ms_max),
         None,
         "the most calls that left within one millisecond"
     ),
-    total!(kills, Count, |m: &Metrics| Some(m.kills), None, "processes that died"),
+    total!(kills, Count, Neither, |m: &Metrics| Some(m.kills), None, "processes that died"),
     total!(
         store_keys,
         Count,
+        Less,
         |m: &Metrics| Some(m.store_keys),
         None,
         "ordinary keys in the store at the end of the run"
@@ -395,6 +426,7 @@ pub const METRICS: &[Metric] = &[
     total!(
         store_keys_without_ttl,
         Count,
+        Less,
         |m: &Metrics| Some(m.store_keys_without_ttl),
         None,
         "keys in the store at the end of the run that will never expire"

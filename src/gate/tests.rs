@@ -19,16 +19,7 @@ fn lag(p99: u64, lower_bound: bool) -> Lag {
 }
 
 fn outcome(name: &str, metrics: Metrics) -> Outcome {
-    Outcome {
-        name: name.to_owned(),
-        event_hash: String::new(),
-        metrics,
-        classes: IndexMap::new(),
-        series: Default::default(),
-        lag_distribution: Default::default(),
-        live: None,
-        host: Default::default(),
-    }
+    Outcome { name: name.to_owned(), metrics, ..Outcome::default() }
 }
 
 /// `naive-loop` has a p99 of 60 s, `scheduler` of 5 s.

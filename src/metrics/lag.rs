@@ -5,9 +5,10 @@
 
 use fake_telegram::time::Time;
 use hdrhistogram::Histogram;
+use indexmap::IndexMap;
 
 use crate::ledger::Ledger;
-use crate::outcome::{Distribution, Lag};
+use crate::outcome::{Distribution, Lag, LagCounts};
 
 use super::Steps;
 
@@ -103,6 +104,19 @@ impl Lags {
         close(&mut windows, &mut series, index);
         let mut series = series.iter().map(|samples| steps.fold_option(samples));
         (series.next().expect("the first is over all"), series.collect())
+    }
+
+    /// How many messages of each class had which lag.
+    pub(super) fn counts(&self, classes: &[String]) -> IndexMap<String, LagCounts> {
+        let counted = |histogram: &Histogram<u64>| {
+            histogram.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect()
+        };
+        let counts = |pair: &Pair| LagCounts {
+            delivered: counted(&pair.delivered),
+            censored: counted(&pair.censored),
+            max: pair.max,
+        };
+        classes.iter().cloned().zip(self.classes.iter().map(counts)).collect()
     }
 
     /// The whole distribution: per cent steps, then ever finer towards the maximum.

@@ -663,7 +663,8 @@ fn an_interrupted_report_holds_what_was_finished() {
     let report = run::run(&scenario, &options, &interrupt_the_second).expect("nothing goes wrong");
     let names: Vec<_> = report.designs.iter().map(|design| design.name.as_str()).collect();
     assert_eq!(names, ["naive-loop"]);
-    let missing = ["wide", "third"].map(|name| Unfinished { design: name.to_owned(), error: None });
+    let missing =
+        ["wide", "third"].map(|name| Unfinished { design: name.to_owned(), ..Unfinished::default() });
     assert_eq!(report.unfinished, missing);
     // One design was judged, and nothing against one that is missing.
     let judged: Vec<_> = report.expectations.iter().map(|verdict| verdict.metric.as_str()).collect();

@@ -215,6 +215,8 @@ fn small() -> Report {
             series: Series::default(),
             lag_distribution: Distribution::default(),
             live: None,
+            windows: Vec::new(),
+            lag_counts: IndexMap::new(),
             host: DesignHost { wall_ms: 1_400, speed_up: 61_714 },
         }
     });
@@ -230,7 +232,7 @@ fn small() -> Report {
         measured,
         unit: unit.to_owned(),
         passed,
-        lower_bound: false,
+        ..Verdict::default()
     };
     Report {
         schema_version: SCHEMA_VERSION,
@@ -240,11 +242,14 @@ fn small() -> Report {
             name: "platform-day".to_owned(),
             hash: "0123456789abcdef".to_owned(),
             horizon_us: 93_600_000_000,
+            warm_up_us: 0,
             profile: "telegram".to_owned(),
             store: None,
         },
         designs: designs.collect(),
         gates: Vec::new(),
+        replications: None,
+        baseline: None,
         expectations: vec![
             reply("p(99) <= 0.1 * naive-loop", Some(840_000), "us", "lag", true),
             reply("rate <= 0.1%", Some(1_353), "ppm", "throttled", false),
@@ -361,6 +366,8 @@ fn day() -> Report {
             series,
             lag_distribution: Distribution { ppm, us, lower_bound_from_ppm },
             live: None,
+            windows: Vec::new(),
+            lag_counts: IndexMap::new(),
             host: DesignHost { wall_ms: 900, speed_up: 96_000 },
         }
     });
