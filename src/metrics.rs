@@ -5,6 +5,7 @@
 mod budget;
 mod depth;
 mod lag;
+mod pooled;
 mod series;
 
 use fake_telegram::api::{LimitIndex, Truth};
@@ -18,6 +19,7 @@ use crate::ledger::{Fate, Ledger};
 use crate::outcome;
 use crate::world::Belief;
 
+pub use pooled::{Pooled, PooledQuantile};
 pub use series::Steps;
 
 use budget::Budget;

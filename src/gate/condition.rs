@@ -179,10 +179,11 @@ impl Condition {
 }
 
 impl Aggregate {
-    const ALL: [Self; 7] =
+    pub(super) const ALL: [Self; 7] =
         [Self::Value, Self::Rate, Self::Median, Self::P90, Self::P99, Self::P999, Self::Max];
 
-    fn name(self) -> &'static str {
+    /// As a condition writes it; empty for the plain value.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Value => "",
             Self::Rate => "rate",

@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 
 use crate::ledger::Ledger;
 use crate::outcome::{Distribution, Lag, LagCounts};
+use crate::stats::rank;
 
 use super::Steps;
 
@@ -187,12 +188,6 @@ fn close(windows: &mut [Vec<u64>], series: &mut [Vec<Option<u64>>], index: usize
             window.clear();
         }
     }
-}
-
-/// The smallest rank, from 1, at which at least `ppm` of `samples` are reached.
-fn rank(samples: u64, ppm: u32) -> u64 {
-    let rank = (u128::from(samples) * u128::from(ppm)).div_ceil(1_000_000) as u64;
-    rank.clamp(1, samples.max(1))
 }
 
 /// The value of the sample at `rank`, from 1, as far as the histogram resolves it.
