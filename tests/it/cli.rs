@@ -44,7 +44,7 @@ expect = "== 10"
 "#;
 
 /// A directory with `scenarios/small.toml`.
-fn directory() -> TempDir {
+pub(crate) fn directory() -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     fs::create_dir(directory.path().join("scenarios")).expect("created");
     write(&directory, "small.toml", SMALL);
@@ -56,7 +56,7 @@ fn write(directory: &TempDir, name: &str, text: &str) {
 }
 
 /// What a command answers: its exit code, standard output and standard error.
-fn floodlab(directory: &Path, line: &str) -> (i32, String, String) {
+pub(crate) fn floodlab(directory: &Path, line: &str) -> (i32, String, String) {
     let mut command = Command::cargo_bin("floodlab").expect("the binary");
     command.current_dir(directory).env_remove("FLOODLAB_SEED").args(line.split_whitespace());
     answer(&mut command)

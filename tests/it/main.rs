@@ -4,6 +4,7 @@ mod lab;
 mod recount;
 
 mod cli;
+mod compare;
 mod determinism;
 mod docs;
 mod layers;
