@@ -2,6 +2,7 @@
 //!
 //! A verb is a file; [`exit`] has the exit codes.
 
+mod baseline;
 mod check;
 mod completions;
 #[cfg(feature = "live")]
@@ -13,6 +14,7 @@ mod list;
 mod progress;
 mod run;
 mod schema;
+mod seeds;
 #[cfg(feature = "live")]
 mod serve;
 mod welcome;

@@ -93,9 +93,7 @@ impl Exports {
             Target::File(file) => Some(file),
         });
         for file in documents.chain(self.plots().map(|target| &target.file)) {
-            let probed =
-                if file.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { probe(parent(file)) };
-            probed.with_context(|| format!("cannot export to {} (name another file)", file.display()))?;
+            check_file(file)?;
         }
         Ok(())
     }
@@ -146,6 +144,12 @@ pub(super) fn check_folder(folder: &Path) -> anyhow::Result<()> {
     probe(folder).with_context(context)
 }
 
+/// Finds out whether a file can be written. Leaves nothing behind.
+pub(super) fn check_file(file: &Path) -> anyhow::Result<()> {
+    let probed = if file.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { probe(parent(file)) };
+    probed.with_context(|| format!("cannot write {} (name another file)", file.display()))
+}
+
 /// Writes a file where the first of these folders is that is there; the others would be made below it.
 fn probe(folder: &Path) -> io::Result<()> {
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or_else(|| Path::new("."));
@@ -164,7 +168,7 @@ pub(super) fn write_folder(folder: &Path, files: &[File]) -> anyhow::Result<()> 
 }
 
 /// Writes beside the file and renames, so that nobody ever reads half of it.
-fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub(super) fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let folder = parent(file);
     let write = || {
         fs::create_dir_all(folder)?;
