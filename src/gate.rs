@@ -285,11 +285,16 @@ impl FromStr for Rule {
 
 /// What a verdict is about, as it is written on a line: `lag{class:reply}`.
 pub fn subject(verdict: &Verdict) -> String {
-    if verdict.r#where.is_empty() {
-        return verdict.metric.clone();
+    labelled(&verdict.metric, &verdict.r#where)
+}
+
+/// A metric and what selects its samples, as they are written on a line.
+pub(crate) fn labelled(metric: &str, r#where: &IndexMap<String, String>) -> String {
+    if r#where.is_empty() {
+        return metric.to_owned();
     }
-    let labels: Vec<_> = verdict.r#where.iter().map(|(label, value)| format!("{label}:{value}")).collect();
-    format!("{}{{{}}}", verdict.metric, labels.join(","))
+    let labels: Vec<_> = r#where.iter().map(|(label, value)| format!("{label}:{value}")).collect();
+    format!("{metric}{{{}}}", labels.join(","))
 }
 
 fn known_name(what: &'static str, name: &str, known: &[String]) -> Result<(), RuleError> {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::exit::Invalid;
-use super::export;
+use super::{export, saved};
 use crate::gate::Reference;
-use crate::outcome::{Report, SCHEMA_VERSION};
+use crate::outcome::Report;
 use crate::report;
 use crate::run::Saved;
 use crate::scenario::Scenario;
@@ -76,7 +76,7 @@ impl Baseline {
             };
             return Err(Invalid(format!("{asked}, and {} does not exist; {again}", file.display())).into());
         }
-        let report = read(&file)?;
+        let (_, report) = saved::load(&file)?;
         for design in &scenario.designs {
             let is_judged = on_baseline.iter().any(|(gate, _)| gate.applies_to(&design.name));
             if is_judged && !is_lenient && report.totals_of(&design.name).is_empty() {
@@ -86,28 +86,6 @@ impl Baseline {
         }
         Ok(Some(Saved { file: file.display().to_string(), report }))
     }
-}
-
-/// Reads a saved result: a report, or a baseline.
-pub(super) fn read(file: &Path) -> anyhow::Result<Report> {
-    let shown = file.display();
-    let text =
-        std::fs::read_to_string(file).map_err(|error| Invalid(format!("{shown} cannot be read: {error}")))?;
-    let report: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| Invalid(format!("{shown} is no JSON: {error}")))?;
-    match report.get("schema_version").and_then(serde_json::Value::as_u64) {
-        Some(version) if version == u64::from(SCHEMA_VERSION) => {}
-        Some(version) => {
-            let known = SCHEMA_VERSION;
-            return Err(Invalid(format!(
-                "{shown} has schema_version {version}, and this floodlab reads {known}; make it again with this version"
-            ))
-            .into());
-        }
-        None => return Err(Invalid(format!("{shown} is no saved result: it has no schema_version")).into()),
-    }
-    let report = serde_json::from_value(report);
-    Ok(report.map_err(|error| Invalid(format!("{shown} is no saved result of floodlab: {error}")))?)
 }
 
 /// Writes the baseline.

@@ -129,7 +129,7 @@ impl Exports {
 }
 
 impl Target {
-    fn write(&self, text: &str) -> anyhow::Result<()> {
+    pub(super) fn write(&self, text: &str) -> anyhow::Result<()> {
         match self {
             Self::Stdout => super::print(text),
             Self::File(file) => write(file, text.as_bytes()),

@@ -197,7 +197,7 @@ impl Condition {
 }
 
 impl Aggregate {
-    const ALL: [Self; 7] =
+    pub(super) const ALL: [Self; 7] =
         [Self::Value, Self::Rate, Self::Median, Self::P90, Self::P99, Self::P999, Self::Max];
 
     /// Which quantile it is, in parts per million.

@@ -68,12 +68,12 @@ type Read = fn(Totals<'_>, Option<&str>) -> Option<u64>;
 
 /// A value in base units (microseconds, wholes): the fraction `numerator / denominator`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Measured {
-    pub(super) numerator: u64,
+pub(crate) struct Measured {
+    pub(crate) numerator: u64,
     /// At least 1.
-    pub(super) denominator: u64,
+    pub(crate) denominator: u64,
     /// Whether the truth may be larger.
-    pub(super) lower_bound: bool,
+    pub(crate) lower_bound: bool,
 }
 
 impl Metric {
@@ -109,7 +109,7 @@ impl Metric {
     }
 
     /// `None` without samples.
-    pub(super) fn measure(
+    pub(crate) fn measure(
         &self,
         totals: Totals<'_>,
         aggregate: Aggregate,
@@ -140,6 +140,20 @@ impl Metric {
                 }
             }
         }
+    }
+
+    /// The values that its label has in `totals`; none without a label.
+    pub(crate) fn label_values<'a>(&self, totals: Totals<'a>) -> Vec<&'a str> {
+        match self.label {
+            None => Vec::new(),
+            Some(Label::Class) => totals.classes.keys().map(String::as_str).collect(),
+            Some(Label::Limit) => totals.metrics.throttled.keys().map(String::as_str).collect(),
+        }
+    }
+
+    /// As [`Self::aggregates`], read.
+    pub(crate) fn summaries(&self) -> impl Iterator<Item = Aggregate> {
+        Aggregate::ALL.into_iter().filter(|aggregate| self.aggregates().contains(&aggregate.name()))
     }
 }
 
@@ -281,7 +295,7 @@ fn ledger(
 ) -> Option<u64> {
     match class {
         Some(class) => totals.classes.get(class).map(one),
-        None => Some(all(&totals.metrics)),
+        None => Some(all(totals.metrics)),
     }
 }
 

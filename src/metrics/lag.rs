@@ -11,7 +11,6 @@ use indexmap::IndexMap;
 
 use crate::ledger::{Ledger, Line};
 use crate::outcome::{Distribution, Lag, LagCounts};
-
 use crate::stats::rank;
 
 use super::Steps;

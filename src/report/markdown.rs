@@ -89,7 +89,7 @@ fn verdict_text(what: &str, verdicts: &[Verdict]) -> String {
 }
 
 /// Text that no table cell ends at.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('|', "\\|")
 }
 

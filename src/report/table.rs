@@ -152,7 +152,7 @@ fn events(report: &Report) -> String {
     simulated.map(line).collect()
 }
 
-fn style(tone: Tone) -> Style {
+pub(super) fn style(tone: Tone) -> Style {
     match tone {
         Tone::Plain => Style::new(),
         Tone::Good => AnsiColor::Green.on_default(),
@@ -162,18 +162,18 @@ fn style(tone: Tone) -> Style {
 }
 
 /// Whether to write escape codes.
-struct Paint {
-    colour: bool,
+pub(super) struct Paint {
+    pub(super) colour: bool,
 }
 
 impl Paint {
-    fn with(&self, style: Style, text: &str) -> String {
+    pub(super) fn with(&self, style: Style, text: &str) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
 
 /// What a line takes on the terminal: escape codes take nothing.
-fn columns_wide(line: &str) -> usize {
+pub(super) fn columns_wide(line: &str) -> usize {
     let mut escaped = false;
     line.chars()
         .filter(|&c| {
@@ -185,7 +185,7 @@ fn columns_wide(line: &str) -> usize {
 }
 
 /// Breaks at spaces; continued lines are indented.
-fn wrapped(text: &str, width: usize) -> String {
+pub(super) fn wrapped(text: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is a first line");
@@ -201,7 +201,8 @@ fn wrapped(text: &str, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-const BOLD: Style = Style::new().bold();
+pub(super) const BOLD: Style = Style::new().bold();
 
 /// A rule under the head, and nothing else.
-const STYLE: TableStyle = presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─'));
+pub(super) const STYLE: TableStyle =
+    presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─'));

@@ -57,7 +57,7 @@ impl Clusters {
             passed += count;
             passed >= rank
         });
-        found.or(self.pooled.last()).map_or(0, |(value, _)| *value)
+        found.or_else(|| self.pooled.last()).map_or(0, |(value, _)| *value)
     }
 }
 
