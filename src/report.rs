@@ -3,18 +3,24 @@
 //!
 //! A new file in the report folder is one module here and one line in `RENDERERS`.
 
+mod comment;
 mod human;
 mod json;
+mod junit;
 mod live;
 mod markdown;
 mod plots;
+mod provenance;
+mod replications;
 mod sheet;
 mod table;
 mod verdicts;
 
 use crate::outcome::Report;
 
+pub use comment::comment;
 pub use json::json;
+pub use junit::junit;
 pub use markdown::markdown;
 pub use plots::{Plot, names as plot_names, plots};
 pub use table::table;
@@ -41,5 +47,6 @@ fn text(name: &str, text: String) -> Vec<File> {
 const RENDERERS: &[fn(&Report) -> Vec<File>] = &[
     |report| text("report.json", json(report)),
     |report| text("report.md", markdown(report)),
+    |report| text("comment.md", comment(report)),
     |report| plots(report).into_iter().flat_map(Plot::into_files).collect(),
 ];
