@@ -2,7 +2,9 @@
 //!
 //! A verb is a file; [`exit`] has the exit codes.
 
+mod baseline;
 mod check;
+mod compare;
 mod completions;
 #[cfg(feature = "live")]
 mod drive;
@@ -12,7 +14,9 @@ mod job;
 mod list;
 mod progress;
 mod run;
+mod saved;
 mod schema;
+mod seeds;
 #[cfg(feature = "live")]
 mod serve;
 mod welcome;
@@ -57,6 +61,8 @@ enum Verb {
     /// Serve the fake Telegram to real bots, and judge them.
     #[cfg(feature = "live")]
     Serve(Box<serve::Arguments>),
+    /// Compare two saved results: how the newer one, B, differs from A.
+    Compare(compare::Arguments),
     /// Validate scenarios and print them with every default filled in.
     Check(check::Arguments),
     /// List what there is.
@@ -83,6 +89,7 @@ pub fn main(registry: &Registry) -> ExitCode {
         Some(Verb::Drive(arguments)) => drive::drive(&arguments, registry),
         #[cfg(feature = "live")]
         Some(Verb::Serve(arguments)) => serve::serve(&arguments, registry),
+        Some(Verb::Compare(arguments)) => compare::compare(&arguments),
         Some(Verb::Check(arguments)) => check::check(&arguments, registry),
         Some(Verb::List(arguments)) => list::list(&arguments, registry),
         Some(Verb::Schema(arguments)) => schema::schema(&arguments, registry),

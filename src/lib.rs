@@ -7,6 +7,7 @@
 
 pub(crate) mod names;
 pub mod one_or_many;
+pub mod stats;
 pub mod rng;
 pub mod executor;
 pub mod world;
@@ -25,6 +26,7 @@ pub mod env;
 pub mod strategy;
 pub mod workload;
 pub mod gate;
+pub mod compare;
 pub mod registry;
 pub mod scenario;
 pub mod run;

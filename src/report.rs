@@ -1,9 +1,12 @@
 //! Renderers: pure functions from a [`Report`] to bytes. They read nothing else, know no day and no machine, and so
 //! give the same bytes for the same result.
 //!
+//! Two reports beside each other are rendered by `compare`, from a [`Comparison`](crate::compare::Comparison).
+//!
 //! A new file in the report folder is one module here and one line in `RENDERERS`.
 
 mod comment;
+mod compare;
 mod human;
 mod json;
 mod junit;
@@ -19,6 +22,7 @@ mod verdicts;
 use crate::outcome::Report;
 
 pub use comment::comment;
+pub use compare::{comparison_markdown, comparison_table};
 pub use json::json;
 pub use junit::junit;
 pub use markdown::markdown;

@@ -97,9 +97,7 @@ impl Exports {
             Target::File(file) => Some(file),
         });
         for file in documents.chain(self.plots().map(|target| &target.file)) {
-            let probed =
-                if file.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { probe(parent(file)) };
-            probed.with_context(|| format!("cannot export to {} (name another file)", file.display()))?;
+            check_file(file)?;
         }
         Ok(())
     }
@@ -138,7 +136,7 @@ impl Exports {
 }
 
 impl Target {
-    fn write(&self, text: &str) -> anyhow::Result<()> {
+    pub(super) fn write(&self, text: &str) -> anyhow::Result<()> {
         match self {
             Self::Stdout => super::print(text),
             Self::File(file) => write(file, text.as_bytes()),
@@ -151,6 +149,12 @@ pub(super) fn check_folder(folder: &Path) -> anyhow::Result<()> {
     let context =
         || format!("cannot write the report into {} (--output names another folder)", folder.display());
     probe(folder).with_context(context)
+}
+
+/// Finds out whether a file can be written. Leaves nothing behind.
+pub(super) fn check_file(file: &Path) -> anyhow::Result<()> {
+    let probed = if file.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { probe(parent(file)) };
+    probed.with_context(|| format!("cannot write {} (name another file)", file.display()))
 }
 
 /// Writes a file where the first of these folders is that is there; the others would be made below it.
@@ -171,7 +175,7 @@ pub(super) fn write_folder(folder: &Path, files: &[File]) -> anyhow::Result<()> 
 }
 
 /// Writes beside the file and renames, so that nobody ever reads half of it.
-fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub(super) fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let folder = parent(file);
     let write = || {
         fs::create_dir_all(folder)?;

@@ -4,6 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 
 use super::exit::{Exit, Invalid};
+use crate::compare::Comparison;
 use crate::outcome::Report;
 use crate::registry::Registry;
 use crate::scenario;
@@ -20,6 +21,8 @@ enum What {
     Scenario,
     /// Of `report.json`.
     Report,
+    /// Of what `compare --format json` prints.
+    Comparison,
     /// Of the parameters of a strategy.
     Strategy {
         /// The strategy: `floodlab list strategies`.
@@ -37,6 +40,7 @@ pub(super) fn schema(arguments: &Arguments, registry: &Registry) -> anyhow::Resu
     let schema = match &arguments.what {
         What::Scenario => scenario::schema(registry),
         What::Report => generator().into_root_schema_for::<Report>(),
+        What::Comparison => generator().into_root_schema_for::<Comparison>(),
         What::Strategy { kind } => root(registry.strategy(kind).map_err(invalid)?.schema),
         What::Workload { kind } => root(registry.workload(kind).map_err(invalid)?.schema),
     };

@@ -96,7 +96,7 @@ fn differences(report: &Report) -> String {
         |news| {
             let table = markdown::difference_table(news.iter().copied());
             format!(
-                "**Differences**, pairwise over {} seeds, with 95% intervals:\n\n{table}",
+                "**Differences**, pairwise over {} seeds, [low change high] being the 95% interval:\n\n{table}",
                 all.seeds.len()
             )
         },

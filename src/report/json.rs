@@ -1,10 +1,10 @@
 //! `report.json`: the result as it is.
 
-use crate::outcome::Report;
+use serde::Serialize;
 
-/// The report as pretty JSON, keys in the order of the types, with a newline at the end.
-pub fn json(report: &Report) -> String {
-    let mut text = serde_json::to_string_pretty(report).expect("a report is plain data with texts as keys");
+/// A report, or another result, as pretty JSON, keys in the order of the types, with a newline at the end.
+pub fn json(result: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(result).expect("results are plain data with texts as keys");
     text.push('\n');
     text
 }

@@ -38,7 +38,7 @@ fn properties(report: &Report) -> [Property; 5] {
     [
         ("tool", report.tool.clone()),
         ("profile", report.scenario.profile.clone()),
-        ("seeds", provenance::seeds(report)),
+        ("seeds", provenance::seeds(report.seeds())),
         ("scenario-hash", report.scenario.hash.clone()),
         ("reproduce", report.reproduce.clone()),
     ]

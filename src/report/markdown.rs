@@ -4,7 +4,7 @@ use crate::gate;
 use crate::outcome::{Baseline, Difference, Report, Verdict};
 
 use super::sheet::{self, Sheet};
-use super::{human, live, plots, provenance, replications, table, verdicts};
+use super::{compare, human, live, plots, provenance, replications, table, verdicts};
 
 /// The report as GitHub-flavoured Markdown. Links the plots by their file names; says nothing of the machine.
 pub fn markdown(report: &Report) -> String {
@@ -69,7 +69,7 @@ pub(super) fn provenance_text(report: &Report) -> String {
         scenario.profile,
         human::span(scenario.horizon_us),
         if is_live(report) { "real" } else { "virtual" },
-        provenance::seeds_named(report),
+        provenance::seeds(report.seeds()),
         scenario.hash,
         report.tool,
     )
@@ -117,8 +117,8 @@ pub(super) fn verdict_table<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>)
 /// Which baseline it was, and whether it is one of the same scenario.
 pub(super) fn baseline_text(report: &Report, baseline: &Baseline) -> String {
     let Baseline { file, tool, scenario_hash, seeds } = baseline;
-    let seeds = provenance::listed(seeds);
-    let text = format!("Baseline: `{file}` ({tool}, seeds {seeds}).");
+    let seeds = provenance::seeds(seeds);
+    let text = format!("Baseline: `{file}` ({tool}, {seeds}).");
     if *scenario_hash == report.scenario.hash {
         return text;
     }
@@ -149,11 +149,11 @@ fn replications_text(report: &Report) -> String {
 
 /// Differences as a table.
 pub(super) fn difference_table<'a>(differences: impl IntoIterator<Item = &'a Difference>) -> String {
-    let heads = ["design", "against", "metric", "from", "to", "change", "which is"];
+    let heads = ["design", "against"].into_iter().chain(compare::HEADS);
     let mut text = head(heads.map(str::to_owned), 3);
     for difference in differences {
         let names = [difference.design.clone(), difference.against.clone()];
-        text += &row(names.into_iter().chain(replications::difference(difference)));
+        text += &row(names.into_iter().chain(compare::Row::new(difference).cells()));
     }
     text
 }
@@ -174,7 +174,7 @@ fn row(cells: impl IntoIterator<Item = String>) -> String {
 }
 
 /// Text that no table cell ends at.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('|', "\\|")
 }
 

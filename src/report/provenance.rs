@@ -13,30 +13,19 @@ pub(super) fn designs(report: &Report) -> Vec<&str> {
     names
 }
 
-/// The seeds of the run: `1`, `1..20`, `1, 5, 9`, `3, 1, 4, … (12)`.
-pub(super) fn seeds(report: &Report) -> String {
-    match &report.replications {
-        None => report.seed.to_string(),
-        Some(replications) => listed(&replications.seeds),
+/// `seed 1`, `20 seeds (1 to 20)`, `3 seeds (1, 5, 9)`.
+pub(super) fn seeds(seeds: &[u64]) -> String {
+    match seeds {
+        [seed] => format!("seed {seed}"),
+        [first, .., last] if seeds.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])) => {
+            format!("{} seeds ({first} to {last})", seeds.len())
+        }
+        _ => {
+            let list: Vec<_> = seeds.iter().take(8).map(u64::to_string).collect();
+            let more = if seeds.len() > 8 { ", …" } else { "" };
+            format!("{} seeds ({}{more})", seeds.len(), list.join(", "))
+        }
     }
-}
-
-/// The same with a noun: `seed 1`, `seeds 1..20`.
-pub(super) fn seeds_named(report: &Report) -> String {
-    let several = report.replications.as_ref().is_some_and(|replications| replications.seeds.len() > 1);
-    format!("{} {}", if several { "seeds" } else { "seed" }, seeds(report))
-}
-
-/// Seeds as `--seeds` takes them where they follow one another; at most six of others.
-pub(super) fn listed(seeds: &[u64]) -> String {
-    const SHOWN: usize = 6;
-    let follow = seeds.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
-    if let ([first, _, .., last], true) = (seeds, follow) {
-        return format!("{first}..{last}");
-    }
-    let shown: Vec<String> = seeds.iter().take(SHOWN).map(u64::to_string).collect();
-    let rest = if seeds.len() > SHOWN { format!(", … ({})", seeds.len()) } else { String::new() };
-    format!("{}{rest}", shown.join(", "))
 }
 
 #[cfg(test)]
@@ -45,12 +34,11 @@ mod tests {
 
     #[test]
     fn seeds_that_follow_one_another_are_a_range() {
-        let check = |seeds: &[u64], expected: &str| assert_eq!(listed(seeds), expected);
-        check(&[7], "7");
-        check(&[1, 2], "1..2");
-        check(&[1, 2, 3, 4], "1..4");
-        check(&[2, 1], "2, 1");
-        check(&[1, 3, 5, 7, 9, 11, 13], "1, 3, 5, 7, 9, 11, … (7)");
-        check(&[u64::MAX, 0], "18446744073709551615, 0");
+        let check = |list: &[u64], expected: &str| assert_eq!(seeds(list), expected);
+        check(&[7], "seed 7");
+        check(&[1, 2, 3], "3 seeds (1 to 3)");
+        check(&[2, 1], "2 seeds (2, 1)");
+        check(&[1, 3, 5, 7, 9, 11, 13, 15, 17], "9 seeds (1, 3, 5, 7, 9, 11, 13, 15, …)");
+        check(&[u64::MAX, 0], "2 seeds (18446744073709551615, 0)");
     }
 }

@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, Tab
 use crate::outcome::{Baseline, Difference, Replications, Report, Verdict};
 
 use super::sheet::{self, Column, Sheet, Tone};
-use super::{human, live, provenance, replications, verdicts};
+use super::{compare, human, live, provenance, replications, verdicts};
 
 /// The summary as text of at most `width` columns (100 reads best, below 60 it may not fit), with ANSI colours if
 /// `colour`. Colours only repeat what the text says.
@@ -19,7 +19,7 @@ pub fn table(report: &Report, colour: bool, width: usize) -> String {
         paint.with(BOLD, &scenario.name),
         scenario.profile,
         human::span(scenario.horizon_us),
-        provenance::seeds_named(report)
+        provenance::seeds(report.seeds())
     );
     if let Some(note) = first_seed_only(report) {
         text += &wrapped(&note, width);
@@ -155,14 +155,16 @@ fn difference_lines(Replications { differences, seeds, .. }: &Replications, widt
     }
     let news: Vec<&Difference> =
         differences.iter().filter(|difference| replications::is_news(difference)).collect();
-    let mut text = format!("differences over {} seeds, pairwise, with their 95% intervals:\n", seeds.len());
+    let mut text = format!(
+        "differences over {} seeds, pairwise ([low change high]: 95% interval; seeds better:worse):\n",
+        seeds.len()
+    );
     for difference in news.iter().take(SHOWN) {
-        let [metric, from, to, change, finding] = replications::difference(difference);
+        let compare::Row { subject, from, to, change, won, finding, .. } = compare::Row::new(difference);
         let Difference { design, against, .. } = difference;
-        text += &wrapped(
-            &format!("  {design} against {against}: {metric}  {from} -> {to}, {change}: {finding}"),
-            width,
-        );
+        let line =
+            format!("  {design} against {against}: {subject} {from} -> {to}  {change}  {won}  {finding}");
+        text += &wrapped(&line, width);
     }
     if news.len() > SHOWN {
         text += &format!("  and {} more in report.md\n", news.len() - SHOWN);
@@ -215,7 +217,7 @@ fn events(report: &Report) -> String {
     simulated.map(line).collect()
 }
 
-fn style(tone: Tone) -> Style {
+pub(super) fn style(tone: Tone) -> Style {
     match tone {
         Tone::Plain => Style::new(),
         Tone::Good => AnsiColor::Green.on_default(),
@@ -225,18 +227,18 @@ fn style(tone: Tone) -> Style {
 }
 
 /// Whether to write escape codes.
-struct Paint {
-    colour: bool,
+pub(super) struct Paint {
+    pub(super) colour: bool,
 }
 
 impl Paint {
-    fn with(&self, style: Style, text: &str) -> String {
+    pub(super) fn with(&self, style: Style, text: &str) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
 
 /// What a line takes on the terminal: escape codes take nothing.
-fn columns_wide(line: &str) -> usize {
+pub(super) fn columns_wide(line: &str) -> usize {
     let mut escaped = false;
     line.chars()
         .filter(|&c| {
@@ -248,7 +250,7 @@ fn columns_wide(line: &str) -> usize {
 }
 
 /// Breaks at spaces; continued lines are indented.
-fn wrapped(text: &str, width: usize) -> String {
+pub(super) fn wrapped(text: &str, width: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is a first line");
@@ -264,7 +266,8 @@ fn wrapped(text: &str, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-const BOLD: Style = Style::new().bold();
+pub(super) const BOLD: Style = Style::new().bold();
 
 /// A rule under the head, and nothing else.
-const STYLE: TableStyle = presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─'));
+pub(super) const STYLE: TableStyle =
+    presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─'));

@@ -37,7 +37,7 @@ pub(super) fn bound(verdict: &Verdict) -> Option<String> {
 }
 
 /// What was measured, to the digit that decides, with its interval: `7.102s`, `≥3h12m (11520s)`, `0.1353%`,
-/// `7.102s [6.8s, 7.102s]`.
+/// `7.102s [6.8s, 7.102s]`. Against another result it is the excess over the bound that has one.
 pub(super) fn measured(verdict: &Verdict) -> String {
     let Some(value) = verdict.measured else { return "no samples".to_owned() };
     let bound = if verdict.lower_bound { "≥" } else { "" };
@@ -70,9 +70,11 @@ pub(super) fn commands(verdicts: &[Verdict]) -> Vec<&str> {
 pub(super) fn missed(verdict: &Verdict) -> Option<String> {
     let measured = i128::from(verdict.measured.filter(|_| !verdict.passed)?);
     let (operator, limit) = limit(verdict)?;
+    // Against another result it is the end of the excess' interval that decides.
+    let excess = verdict.interval.filter(|_| verdict.bound.is_some()).map(|ends| ends.map(i128::from));
     let (by, at_least) = match operator {
-        '<' => (measured - limit, verdict.lower_bound),
-        '>' => (limit - measured, false),
+        '<' => (excess.map_or(measured - limit, |[_, high]| high), verdict.lower_bound),
+        '>' => (excess.map_or(limit - measured, |[low, _]| -low), false),
         _ => return None,
     };
     let by = u64::try_from(by).ok().filter(|by| *by > 0)?;
@@ -161,7 +163,9 @@ mod tests {
         let ratio = verdict("<= 1.05", 1_100_000, "ppm");
         check(Verdict { metric: "amplification".to_owned(), ..ratio }, Some("0.05, 4.76%"));
         let baseline = verdict("p(99) <= baseline * 1.10 + 0.5s", 3_000_000, "us");
-        check(Verdict { bound: Some(2_000_000), ..baseline }, Some("1s, 50.0%"));
+        let baseline = Verdict { bound: Some(2_000_000), ..baseline };
+        check(baseline.clone(), Some("1s, 50.0%"));
+        check(Verdict { interval: Some([-500_000, 1_500_000]), ..baseline }, Some("1.5s, 75.0%"));
     }
 
     #[test]
@@ -169,6 +173,8 @@ mod tests {
         let lag =
             Verdict { interval: Some([6_800_000, 7_102_000]), ..verdict("p(99) <= 5s", 7_102_000, "us") };
         assert_eq!(measured(&lag), "7.102s [6.8s, 7.102s]");
+        let baseline = Verdict { bound: Some(7_000_000), interval: Some([-100_000, 200_000]), ..lag };
+        assert_eq!(measured(&baseline), "7.102s beyond the bound by [-100ms, 200ms]");
         assert_eq!(interval("throttled", "ppm", [-100, 1_353]), "[-0.01%, 0.1353%]");
         assert_eq!(quantity("lost", "milli", 2_350), "2.35");
         assert_eq!(quantity("lost", "milli", 1_234_567_890), "1,234,568");

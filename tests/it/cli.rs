@@ -694,7 +694,8 @@ fn an_interrupted_report_holds_what_was_finished() {
     let scenario = lab::scenario(&format!("{SMALL}{more}"));
     let interrupted = AtomicBool::new(false);
     let options = Options {
-        seed: 1,
+        seeds: vec![1],
+        baseline: None,
         designs: vec![0, 1, 2],
         jobs: Some(1),
         check_determinism: false,
