@@ -35,6 +35,9 @@ pub(super) struct Exports {
     /// Write the result as Markdown.
     #[arg(long, value_name = "FILE")]
     export_md: Vec<Target>,
+    /// Write the verdicts on the gates as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    export_junit: Vec<Target>,
     /// Write a plot as SVG; PLOT is the name of its file in the report folder.
     #[arg(long, value_name = "[PLOT=]FILE")]
     export_svg: Vec<PlotTarget>,
@@ -71,6 +74,7 @@ impl Exports {
     pub(super) fn is_empty(&self) -> bool {
         self.export_json.is_empty()
             && self.export_md.is_empty()
+            && self.export_junit.is_empty()
             && self.export_svg.is_empty()
             && self.export_png.is_empty()
     }
@@ -99,7 +103,7 @@ impl Exports {
     }
 
     fn documents(&self) -> impl Iterator<Item = &Target> {
-        self.export_json.iter().chain(&self.export_md)
+        self.export_json.iter().chain(&self.export_md).chain(&self.export_junit)
     }
 
     fn plots(&self) -> impl Iterator<Item = &PlotTarget> {
@@ -113,6 +117,9 @@ impl Exports {
         }
         for target in &self.export_md {
             target.write(&report::markdown(report))?;
+        }
+        for target in &self.export_junit {
+            target.write(&report::junit(report))?;
         }
         for (extension, targets) in [(".svg", &self.export_svg), (".png", &self.export_png)] {
             for PlotTarget { plot, file } in targets {
