@@ -2,6 +2,7 @@
 //!
 //! A verb is a file; [`exit`] has the exit codes.
 
+mod baseline;
 mod check;
 mod compare;
 mod completions;
@@ -15,6 +16,7 @@ mod progress;
 mod run;
 mod saved;
 mod schema;
+mod seeds;
 #[cfg(feature = "live")]
 mod serve;
 mod welcome;

@@ -1,29 +1,36 @@
-//! Conditions on metrics: the grammar of `[[expect]]`, and of every threshold to come.
+//! Conditions on metrics: the grammar of gates and of `[[expect]]`.
 //!
 //! A [`Rule`] names a [`Metric`], labels that select, designs, and [`Condition`]s in k6's grammar, with units:
-//! `p(99) <= 5s`, `rate < 1.5%`, `== 0`, `p(99) <= 0.1 * naive-loop`. [`judge`] holds rules against outcomes, in
+//! `p(99) <= 5s`, `rate < 1.5%`, `== 0`, `p(99) <= 0.1 * naive-loop`, `p(99) <= baseline * 1.1`. [`judge`] holds rules against outcomes, in
 //! whole numbers. One principle decides about lower bounds (`≥`): *a condition passes only if it holds whatever the
 //! true values behind the lower bounds are*.
 
 mod condition;
 mod metric;
+mod judge;
+mod windows;
 
 use std::str::FromStr;
 
+use fake_telegram::time::Duration;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::names::hint;
 use crate::one_or_many::OneOrMany;
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{Totals, Verdict};
 
-pub use condition::{Aggregate, Bound, Condition, Operator, Quantity, Sign};
+pub use condition::{Aggregate, BASELINE, Bound, Condition, Operator, Quantity, Reference, Sign};
+use metric::Measured;
+
+pub use judge::{Run, Runs, judge};
 pub use metric::{Better, Label, METRICS, Metric, Unit};
+pub use windows::{widths, worst};
 
 /// What designs must show: conditions on one metric.
 ///
-/// In TOML the table of [`Written`]; on the command line `lag{class:alert}: p(99) <= 5s`.
+/// In TOML the table of [`Written`]; on the command line `lag{class:alert}: p(99) <= 5s over any 60s`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Rule {
@@ -35,6 +42,8 @@ pub struct Rule {
     pub designs: Vec<String>,
     /// What must hold, each for itself; at least one.
     pub conditions: Vec<Condition>,
+    /// Judges the worst window of this width, in the place of the whole run. Windows begin at multiples of it.
+    pub over: Option<Duration>,
 }
 
 /// A rule as it is written in a scenario.
@@ -49,8 +58,12 @@ pub struct Written {
     /// The designs that must pass: a name or a list; absent = every design that no condition refers to.
     #[serde(default)]
     pub design: OneOrMany<String>,
-    /// What must hold: a condition or a list, as in `p(99) <= 5s` or `p(99) <= 0.1 * naive-loop`.
+    /// What must hold: a condition or a list, as in `p(99) <= 5s`, `p(99) <= 0.1 * naive-loop` or
+    /// `p(99) <= baseline * 1.1`.
     pub expect: OneOrMany<String>,
+    /// Judges the worst window in the place of the whole run, as in `any 60s`.
+    #[serde(default)]
+    pub over: Option<String>,
 }
 
 /// The names that a rule may use: those of its scenario.
@@ -62,6 +75,8 @@ pub struct Known<'a> {
     pub classes: &'a [String],
     /// The limits of its server profile.
     pub limits: &'a [String],
+    /// When its run ends.
+    pub horizon: Duration,
 }
 
 /// Why a rule cannot be used; the message names the way out.
@@ -109,11 +124,12 @@ pub enum RuleError {
         /// What is missing.
         why: &'static str,
     },
-    /// The saved result to compare with.
-    #[error(
-        "`{RESERVED}` is reserved for saved results and not available yet; compare with a design of the scenario, as in `p(99) <= 0.1 * naive-loop`"
-    )]
-    Baseline,
+    /// A metric or an operator that cannot be judged by windows, or windows that cannot be cut.
+    #[error("`over`: {0}")]
+    Over(String),
+    /// What a scenario shows cannot depend on a saved result.
+    #[error("`{BASELINE}` is a saved result, which `[[expect]]` cannot rest on; write a [[gate]]")]
+    Unbased,
     /// Nothing to hold against.
     #[error("`expect` is empty; write a condition, as in `p(99) <= 5s`")]
     Empty,
@@ -125,9 +141,12 @@ impl Rule {
     /// # Errors
     /// An unknown design, class or limit, with the nearest known name.
     pub fn check(&self, known: Known<'_>) -> Result<(), RuleError> {
-        let references = self.conditions.iter().filter_map(Condition::reference);
+        let references = self.conditions.iter().filter_map(Condition::design);
         for design in self.designs.iter().map(String::as_str).chain(references) {
             known_name("design", design, known.designs)?;
+        }
+        if let Some(over) = self.over {
+            Self::check_windows(over, known.horizon)?;
         }
         for (label, value) in &self.r#where {
             match Label::named(label).expect("labels are checked when a rule is read") {
@@ -138,64 +157,28 @@ impl Rule {
         Ok(())
     }
 
-    fn applies_to(&self, design: &str) -> bool {
+    fn check_windows(over: Duration, horizon: Duration) -> Result<(), RuleError> {
+        if horizon.as_micros() / over.as_micros() > WINDOWS_MAX {
+            let least = Duration::from_secs(horizon.as_secs_ceil().div_ceil(WINDOWS_MAX));
+            return Err(RuleError::Over(format!(
+                "a run of {horizon} has more than {WINDOWS_MAX} windows of {over}; write at least {least}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The value that `condition` speaks of, over these totals.
+    fn measure(&self, condition: &Condition, totals: Totals<'_>) -> Option<Measured> {
+        self.metric.measure(totals, condition.aggregate, self.r#where.values().next().map(String::as_str))
+    }
+
+    /// Whether a design must pass it.
+    pub fn applies_to(&self, design: &str) -> bool {
         if self.designs.is_empty() {
-            self.conditions.iter().all(|condition| condition.reference() != Some(design))
+            self.conditions.iter().all(|condition| condition.design() != Some(design))
         } else {
             self.designs.iter().any(|name| name == design)
         }
-    }
-
-    /// The value that `condition` speaks of, in `outcome`.
-    fn measure(&self, condition: &Condition, outcome: &Outcome) -> Option<metric::Measured> {
-        self.metric.measure(
-            outcome.totals(),
-            condition.aggregate,
-            self.r#where.values().next().map(String::as_str),
-        )
-    }
-}
-
-/// Holds rules against outcomes: a verdict for each rule, design that it applies to, and condition, in this order.
-///
-/// Where a value has no samples (its own, or that of the design referred to) the verdict has `measured: null` and
-/// does not pass. A design that is not among `outcomes` (not selected with `--design`) gives no verdict, neither for
-/// itself nor for a condition that refers to it.
-pub fn judge(rules: &[Rule], outcomes: &[Outcome]) -> Vec<Verdict> {
-    let mut verdicts = Vec::new();
-    for rule in rules {
-        for outcome in outcomes.iter().filter(|outcome| rule.applies_to(&outcome.name)) {
-            for condition in &rule.conditions {
-                let reference = match condition.reference() {
-                    None => None,
-                    Some(name) => match outcomes.iter().find(|outcome| outcome.name == name) {
-                        None => continue,
-                        found => found,
-                    },
-                };
-                verdicts.push(verdict(rule, condition, outcome, reference));
-            }
-        }
-    }
-    verdicts
-}
-
-fn verdict(rule: &Rule, condition: &Condition, outcome: &Outcome, reference: Option<&Outcome>) -> Verdict {
-    let reference = reference.map(|outcome| rule.measure(condition, outcome));
-    // A reference without samples leaves nothing to compare with, so that nothing is reported as measured.
-    let measured = rule.measure(condition, outcome).filter(|_| reference != Some(None));
-    let passed = measured.is_some_and(|measured| condition.holds(measured, reference.flatten()));
-    let unit = condition.unit;
-    Verdict {
-        metric: rule.metric.name.to_owned(),
-        design: outcome.name.clone(),
-        r#where: rule.r#where.clone(),
-        expect: condition.written.clone(),
-        measured: measured.map(|measured| measured.reported(unit)),
-        unit: unit.suffix().to_owned(),
-        passed,
-        lower_bound: measured.is_some_and(|measured| measured.lower_bound),
-        ..Verdict::default()
     }
 }
 
@@ -210,40 +193,92 @@ impl TryFrom<Written> for Rule {
         if written.expect.0.is_empty() {
             return Err(RuleError::Empty);
         }
-        let conditions =
-            written.expect.0.iter().map(|text| Condition::parse(text, metric)).collect::<Result<_, _>>()?;
-        Ok(Self { metric, r#where: written.r#where, designs: written.design.0, conditions })
+        let conditions = written.expect.0.iter().map(|text| Condition::parse(text, metric));
+        let conditions = conditions.collect::<Result<Vec<_>, _>>()?;
+        let over = written.over.as_deref().map(width).transpose()?;
+        if over.is_some() {
+            if !metric.by_window {
+                let windowed = METRICS.iter().filter(|metric| metric.by_window);
+                let windowed: Vec<_> = windowed.map(|metric| metric.name).collect();
+                return Err(RuleError::Over(format!(
+                    "`{}` is known for the whole run only; by windows there are {}",
+                    metric.name,
+                    windowed.join(", ")
+                )));
+            }
+            if let Some(condition) = conditions.iter().find(|c| c.operator == Operator::Unequal) {
+                return Err(RuleError::Over(format!(
+                    "no window is the worst of `{}`; write a condition with <= < >= > or ==",
+                    condition.written
+                )));
+            }
+        }
+        Ok(Self { metric, r#where: written.r#where, designs: written.design.0, conditions, over })
     }
 }
 
-/// Reads the short form, `METRIC{LABEL:VALUE}: CONDITION, …`; the labels are optional.
+/// Reads `any 60s`.
+fn width(text: &str) -> Result<Duration, RuleError> {
+    let width = text.trim().strip_prefix("any ").ok_or_else(|| {
+        RuleError::Over(format!(
+            "`{text}` is no window; write it as in `any 60s`: the worst of all windows of 60 s"
+        ))
+    })?;
+    match width.parse::<Duration>() {
+        Ok(width) if width.is_zero() => {
+            Err(RuleError::Over("nothing is due in no time; write `any 60s`".to_owned()))
+        }
+        Ok(width) => Ok(width),
+        Err(error) => Err(RuleError::Over(error.to_string())),
+    }
+}
+
+/// A rule has at most this many windows: a guard against a slip of the keyboard.
+const WINDOWS_MAX: u64 = 100_000;
+
+/// Reads the short form, `METRIC{LABEL:VALUE}: CONDITION, … over any WIDTH`. Labels and window are optional, and so is the colon
+/// where an operator follows; the label `design` names a design that must pass.
 impl FromStr for Rule {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let wrong = |why| RuleError::Syntax { text: text.to_owned(), why };
         let no_colon = "a colon parts metric and condition, as in `lag: p(99) <= 5s`";
-        let (head, _) = text.split_once(':').ok_or_else(|| wrong(no_colon))?;
-        let (metric, labels, conditions) = match head.split_once('{') {
-            None => (head, "", &text[head.len() + 1..]),
-            Some((metric, _)) => {
-                let (labels, rest) = text[metric.len() + 1..]
-                    .split_once('}')
-                    .ok_or_else(|| wrong("`{` is not closed; write `lag{class:reply}: p(99) <= 5s`"))?;
-                (metric, labels, rest.trim_start().strip_prefix(':').ok_or_else(|| wrong(no_colon))?)
-            }
+        let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        let trimmed = text.trim_start();
+        let (metric, rest) = trimmed.split_at(trimmed.find(|c| !is_name(c)).unwrap_or(trimmed.len()));
+        let rest = rest.trim_start();
+        let (labels, rest) = match rest.strip_prefix('{') {
+            None => ("", rest),
+            Some(rest) => rest
+                .split_once('}')
+                .ok_or_else(|| wrong("`{` is not closed; write `lag{class:reply}: p(99) <= 5s`"))?,
         };
-        let mut r#where = IndexMap::new();
+        let rest = rest.trim_start();
+        let rest = match rest.strip_prefix(':') {
+            Some(rest) => rest,
+            None if rest.starts_with(['<', '>', '=', '!']) => rest,
+            None => return Err(wrong(no_colon)),
+        };
+        let (conditions, over) = match rest.split_once(" over ") {
+            Some((conditions, over)) => (conditions, Some(over.trim().to_owned())),
+            None => (rest, None),
+        };
+        let (mut r#where, mut design) = (IndexMap::new(), Vec::new());
         for label in labels.split(',').filter(|label| !label.trim().is_empty()) {
             let (name, value) =
                 label.split_once(':').ok_or_else(|| wrong("a label is written `class:reply`"))?;
-            r#where.insert(name.trim().to_owned(), value.trim().to_owned());
+            match name.trim() {
+                "design" => design.push(value.trim().to_owned()),
+                name => drop(r#where.insert(name.to_owned(), value.trim().to_owned())),
+            }
         }
         Self::try_from(Written {
-            metric: metric.trim().to_owned(),
+            metric: metric.to_owned(),
             r#where,
-            design: OneOrMany::default(),
+            design: OneOrMany(design),
             expect: OneOrMany(conditions.split(',').map(str::to_owned).collect()),
+            over,
         })
     }
 }
@@ -272,9 +307,6 @@ fn known_name(what: &'static str, name: &str, known: &[String]) -> Result<(), Ru
 fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a str>) -> RuleError {
     RuleError::Unknown { what, name: name.to_owned(), hint: hint(name, known) }
 }
-
-/// The name that no design may have: the saved result that a later version compares with.
-pub const RESERVED: &str = "baseline";
 
 #[cfg(test)]
 mod tests;

@@ -7,23 +7,24 @@ mod depth;
 mod lag;
 mod pooled;
 mod series;
+mod part;
 
 use fake_telegram::api::{LimitIndex, Truth};
-use fake_telegram::limits::Limit;
+use fake_telegram::limits::{Level, Limit};
 use fake_telegram::model::Model;
 use fake_telegram::time::{Duration, Time};
 use indexmap::IndexMap;
 
 use crate::event::{Event, EventHash, Observer};
-use crate::ledger::{Fate, Ledger};
+use crate::ledger::Ledger;
 use crate::outcome;
-use crate::world::Belief;
 
 pub use pooled::{Pooled, PooledQuantile};
 pub use series::Steps;
 
 use budget::Budget;
 use depth::Depth;
+use part::{Counters, Part};
 
 /// Counts as the run goes.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub struct Metrics {
     throttled_by_sample: Vec<Vec<u32>>,
     budget: Budget,
     depth: Depth,
+    /// What there was at each cut.
+    cuts: Vec<Counters>,
 }
 
 /// What is known only once a run is over, and not from its events.
@@ -57,10 +60,12 @@ pub struct Ending {
     pub store_keys: (usize, usize),
     /// The names of the classes.
     pub classes: Vec<String>,
+    /// Totals begin here; a cut, if it is not the beginning.
+    pub warm_up: Time,
 }
 
 /// The penalties of a limit, over all its keys.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Penalties {
     /// How many began.
     pub count: u64,
@@ -99,6 +104,49 @@ impl Metrics {
             throttled_by_sample: vec![Vec::new(); limits.len()],
             budget: Budget::default(),
             depth: Depth::new(chats),
+            cuts: Vec::new(),
+        }
+    }
+
+    /// Totals are cut at `at`: notes what there is so far, with what the token-wide limit allows now.
+    pub fn cut(
+        &mut self,
+        at: Time,
+        level: Option<Level>,
+        penalties: Vec<Penalties>,
+        ledger: &Ledger,
+        early_retries: u64,
+    ) {
+        let counters = self.counters(at, level, penalties, ledger, early_retries);
+        self.cuts.push(counters);
+        self.depth.cut();
+        self.calls_per_ms_max = 0;
+    }
+
+    fn counters(
+        &self,
+        at: Time,
+        level: Option<Level>,
+        penalties: Vec<Penalties>,
+        ledger: &Ledger,
+        early_retries: u64,
+    ) -> Counters {
+        Counters {
+            at,
+            level,
+            requests: self.requests,
+            calls_in_penalty: self.calls_in_penalty,
+            early_retries,
+            spent_on_dead: self.spent_on_dead,
+            kills: self.kills,
+            reordered: ledger.reordered,
+            reused: ledger.reused,
+            taken: self.budget.taken(),
+            throttled: self.throttled.clone(),
+            duplicated: ledger.duplicated.clone(),
+            penalties,
+            queue_depth_max: self.depth.max_since().into(),
+            calls_per_ms_max: self.calls_per_ms_max,
         }
     }
 
@@ -111,63 +159,25 @@ impl Metrics {
         early_retries: u64,
         ending: &Ending,
     ) -> outcome::Outcome {
-        let lags = lag::Lags::new(ledger, ending.horizon, ending.classes.len());
-        let (lag_p99_us, mut classes_p99_us) = lags.p99_over_time(self.steps);
-        let (classes, beliefs) = Fates::count(ledger, ending.classes.len());
-        let totals = Fates::sum(&classes);
-        let metrics = outcome::Metrics {
-            due: totals.due,
-            delivered: totals.delivered,
-            dead: totals.dead,
-            expired: totals.expired,
-            dropped: totals.dropped,
-            pending: totals.pending,
-            lost: totals.lost,
-            duplicated: ledger.duplicated.iter().sum(),
-            reordered: ledger.reordered,
-            believed_delivered: beliefs.delivered,
-            believed_unknown: totals.unknown,
-            requests: self.requests,
-            calls_in_penalty: self.calls_in_penalty,
-            early_retries,
-            amplification_ppm: (self.requests * 1_000_000).checked_div(totals.due).unwrap_or(0),
-            throttled: self.by_limit(self.throttled.iter().copied()),
-            spent_on_dead: self.spent_on_dead,
-            penalty_us: self.by_limit(ending.penalties.iter().map(|penalties| penalties.time.as_micros())),
-            budget_utilisation_ppm: self.budget.total_ppm(ending.horizon),
-            queue_depth_max: self.depth.max_ever().into(),
-            lag_us: lags.summary(None),
-            believed_falsely: beliefs.falsely,
-            reused: ledger.reused,
-            penalties: self.by_limit(ending.penalties.iter().map(|penalties| penalties.count)),
-            penalty_max_us: self
-                .by_limit(ending.penalties.iter().map(|penalties| penalties.longest.as_micros())),
-            calls_per_ms_max: self.calls_per_ms_max,
-            kills: self.kills,
-            store_keys: ending.store_keys.0 as u64,
-            store_keys_without_ttl: ending.store_keys.1 as u64,
-        };
-        let classes = ending.classes.iter().zip(&classes).enumerate().map(|(index, (class, fates))| {
-            let outcome = outcome::ClassOutcome {
-                due: fates.due,
-                delivered: fates.delivered,
-                dead: fates.dead,
-                expired: fates.expired,
-                dropped: fates.dropped,
-                pending: fates.pending,
-                lost: fates.lost,
-                lag_us: lags.summary(Some(index)),
-                lag_p99_us: std::mem::take(&mut classes_p99_us[index]),
-                duplicated: ledger.duplicated[index],
-                believed_unknown: fates.unknown,
-            };
-            (class.clone(), outcome)
-        });
+        let lags = lag::Lags::new(ledger, ending.warm_up..ending.horizon, ending.classes.len());
+        let (lag_p99_us, classes_p99_us) = lags.p99_over_time(self.steps);
+        let cuts = self.all_cuts(ledger, early_retries, ending);
+        let first = cuts.iter().position(|cut| cut.at == ending.warm_up).unwrap_or(0);
+        let part = Part::new(&cuts[first..]);
+        let lines = ledger.lines().iter().filter(|line| line.due >= ending.warm_up);
+        let (mut metrics, mut classes) =
+            part.totals(&self.limits, &ending.classes, lines, |class| lags.summary(class));
+        metrics.penalty_max_us = self.by_limit(ending.penalties.iter().map(|all| all.longest.as_micros()));
+        metrics.store_keys = ending.store_keys.0 as u64;
+        metrics.store_keys_without_ttl = ending.store_keys.1 as u64;
+        for (class, over_time) in classes.values_mut().zip(classes_p99_us) {
+            class.lag_p99_us = over_time;
+        }
         outcome::Outcome {
             name: name.to_owned(),
             event_hash: format!("{:016x}", hash.value()),
             metrics,
-            classes: classes.collect(),
+            classes,
             series: outcome::Series {
                 step_us: self.steps.step().as_micros(),
                 budget_utilisation_ppm: self.steps.fold_option(&self.budget.samples_ppm(ending.horizon)),
@@ -182,6 +192,46 @@ impl Metrics {
             host: outcome::DesignHost::default(),
             live: None,
         }
+    }
+
+    /// The totals of each window of this width from the warm-up on, with the instant at which it begins. What is known for a
+    /// whole run only is zero in them: `penalty_max`, and what is in the store.
+    pub fn windows(
+        &self,
+        width: Duration,
+        ledger: &Ledger,
+        early_retries: u64,
+        ending: &Ending,
+    ) -> Vec<(Time, outcome::Metrics, IndexMap<String, outcome::ClassOutcome>)> {
+        let cuts = self.all_cuts(ledger, early_retries, ending);
+        let edges: Vec<usize> = (0..cuts.len())
+            .filter(|index| {
+                let at = cuts[*index].at;
+                let is_edge = (at - Time::ZERO).as_micros() % width.as_micros() == 0;
+                at >= ending.warm_up && (is_edge || *index + 1 == cuts.len())
+            })
+            .collect();
+        let mut lines = ledger.lines();
+        let windows = edges.windows(2).map(|edge| {
+            let (from, to) = (cuts[edge[0]].at, cuts[edge[1]].at);
+            let begin = lines.partition_point(|line| line.due < from);
+            let end = lines.partition_point(|line| line.due < to);
+            let (window, rest) = (&lines[begin..end], &lines[end..]);
+            lines = rest;
+            let lag = |class| lag::exact(window, ending.horizon, class);
+            let part = Part::new(&cuts[edge[0]..=edge[1]]);
+            let (metrics, classes) = part.totals(&self.limits, &ending.classes, window.iter(), lag);
+            (from, metrics, classes)
+        });
+        windows.collect()
+    }
+
+    /// The cuts of a run that is over, its beginning and its end among them.
+    fn all_cuts(&self, ledger: &Ledger, early_retries: u64, ending: &Ending) -> Vec<Counters> {
+        let (limits, classes) = (self.limits.len(), ending.classes.len());
+        let start = Counters::start(self.budget.full(), limits, classes);
+        let end = self.counters(ending.horizon, None, ending.penalties.clone(), ledger, early_retries);
+        [start].into_iter().chain(self.cuts.iter().cloned()).chain([end]).collect()
     }
 
     /// Deliveries as the server counts them, duplicates included.
@@ -239,69 +289,5 @@ impl Observer for Metrics {
             | Event::Started { .. }
             | Event::Flushed => {}
         }
-    }
-}
-
-/// How many messages met each fate.
-#[derive(Debug, Default, Clone)]
-struct Fates {
-    due: u64,
-    delivered: u64,
-    dead: u64,
-    expired: u64,
-    dropped: u64,
-    pending: u64,
-    lost: u64,
-    /// Beside these: of how many the sender says that it does not know.
-    unknown: u64,
-}
-
-/// What the sender believes at the end.
-#[derive(Debug, Default)]
-struct Beliefs {
-    delivered: u64,
-    falsely: u64,
-}
-
-impl Fates {
-    /// Fates by class, and beliefs over all.
-    fn count(ledger: &Ledger, classes: usize) -> (Vec<Self>, Beliefs) {
-        let mut counts = vec![Self::default(); classes];
-        let mut beliefs = Beliefs::default();
-        for line in ledger.lines() {
-            let fate = line.fate();
-            let counts = &mut counts[usize::from(line.class.0)];
-            counts.due += 1;
-            *match fate {
-                Fate::Delivered => &mut counts.delivered,
-                Fate::Dead => &mut counts.dead,
-                Fate::Expired => &mut counts.expired,
-                Fate::Dropped => &mut counts.dropped,
-                Fate::Pending => &mut counts.pending,
-                Fate::Lost => &mut counts.lost,
-            } += 1;
-            match line.belief() {
-                Some(Belief::Delivered) => {
-                    beliefs.delivered += 1;
-                    beliefs.falsely += u64::from(fate != Fate::Delivered);
-                }
-                Some(Belief::Unknown) => counts.unknown += 1,
-                None => {}
-            }
-        }
-        (counts, beliefs)
-    }
-
-    fn sum(classes: &[Self]) -> Self {
-        classes.iter().fold(Self::default(), |sum, class| Self {
-            due: sum.due + class.due,
-            delivered: sum.delivered + class.delivered,
-            dead: sum.dead + class.dead,
-            expired: sum.expired + class.expired,
-            dropped: sum.dropped + class.dropped,
-            pending: sum.pending + class.pending,
-            lost: sum.lost + class.lost,
-            unknown: sum.unknown + class.unknown,
-        })
     }
 }

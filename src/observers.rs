@@ -6,12 +6,13 @@
 
 use std::fmt;
 
+use fake_telegram::limits::Level;
 use fake_telegram::time::Time;
 
 use crate::check::EarlyRetries;
 use crate::event::{Event, EventHash, Observer};
 use crate::ledger::Ledger;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Penalties};
 
 /// The observers of one run.
 pub struct Observers {
@@ -47,6 +48,11 @@ impl Observer for Observers {
 }
 
 impl Observers {
+    /// Totals are cut at `at`: what is there so far, what the token-wide limit allows, and what penalties there were.
+    pub fn cut(&mut self, at: Time, level: Option<Level>, penalties: Vec<Penalties>) {
+        self.metrics.cut(at, level, penalties, &self.ledger, self.early_retries.count);
+    }
+
     #[cold]
     fn tell(&mut self, at: Time, event: &Event) {
         for observer in &mut self.asked_for {

@@ -312,7 +312,30 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// Forgets what it was over time, and its distribution: totals, windows and counted lags stay.
+    pub fn keep_totals(&mut self) {
+        self.series = Series::default();
+        self.lag_distribution = Distribution::default();
+        self.classes.values_mut().for_each(|class| class.lag_p99_us = Vec::new());
+    }
+}
+
 impl Replication {
+    /// The totals of a run under `seed`.
+    pub fn of(seed: u64, outcome: &Outcome) -> Self {
+        let mut classes = outcome.classes.clone();
+        classes.values_mut().for_each(|class| class.lag_p99_us = Vec::new());
+        Self {
+            seed,
+            design: outcome.name.clone(),
+            event_hash: outcome.event_hash.clone(),
+            metrics: outcome.metrics.clone(),
+            classes,
+            windows: outcome.windows.clone(),
+        }
+    }
+
     /// Its totals.
     pub fn totals(&self) -> Totals<'_> {
         Totals { metrics: &self.metrics, classes: &self.classes, windows: &self.windows }
@@ -320,6 +343,31 @@ impl Replication {
 }
 
 impl Report {
+    /// Its seeds.
+    pub fn seeds(&self) -> &[u64] {
+        self.replications.as_ref().map_or(std::slice::from_ref(&self.seed), |all| &all.seeds)
+    }
+
+    /// What a later run is compared with: all totals, and nothing of the machine or over time.
+    pub fn baseline(&self) -> Self {
+        let mut baseline = Self {
+            gates: Vec::new(),
+            expectations: Vec::new(),
+            baseline: None,
+            host: Host::default(),
+            ..self.clone()
+        };
+        for outcome in &mut baseline.designs {
+            outcome.keep_totals();
+            outcome.host = DesignHost::default();
+        }
+        if let Some(replications) = &mut baseline.replications {
+            replications.estimates = Vec::new();
+            replications.differences = Vec::new();
+        }
+        baseline
+    }
+
     /// The totals of a design by seed, in the order of seeds; of one that is not there, none.
     pub fn totals_of(&self, design: &str) -> Vec<(u64, Totals<'_>)> {
         match &self.replications {

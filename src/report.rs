@@ -5,20 +5,26 @@
 //!
 //! A new file in the report folder is one module here and one line in `RENDERERS`.
 
+mod comment;
 mod compare;
 mod human;
 mod json;
+mod junit;
 mod live;
 mod markdown;
 mod plots;
+mod provenance;
+mod replications;
 mod sheet;
 mod table;
 mod verdicts;
 
 use crate::outcome::Report;
 
+pub use comment::comment;
 pub use compare::{comparison_markdown, comparison_table};
 pub use json::json;
+pub use junit::junit;
 pub use markdown::markdown;
 pub use plots::{Plot, names as plot_names, plots};
 pub use table::table;
@@ -45,5 +51,6 @@ fn text(name: &str, text: String) -> Vec<File> {
 const RENDERERS: &[fn(&Report) -> Vec<File>] = &[
     |report| text("report.json", json(report)),
     |report| text("report.md", markdown(report)),
+    |report| text("comment.md", comment(report)),
     |report| plots(report).into_iter().flat_map(Plot::into_files).collect(),
 ];

@@ -1,6 +1,7 @@
-//! Runs a scenario: each design against the same arrivals, in parallel, one run on one thread.
+//! Runs a scenario: each design against the same arrivals, under each seed, in parallel, one run on one thread.
 
 mod simulate;
+mod reproduce;
 #[cfg(feature = "live")]
 mod drive;
 
@@ -9,11 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fake_telegram::time::{Duration, Time};
 use rayon::prelude::*;
 
+use crate::compare;
 use crate::executor::Stalled;
-use crate::gate;
-use crate::outcome::{Host, Outcome, Report, SCHEMA_VERSION, ScenarioInfo, Unfinished};
+use crate::gate::{self, Run, Runs};
+use crate::outcome::{
+    Baseline, Host, Outcome, Replication, Replications, Report, SCHEMA_VERSION, ScenarioInfo, Unfinished,
+};
 use crate::scenario::Scenario;
-use crate::store::url::StoreUrl;
 
 #[cfg(feature = "live")]
 pub use drive::{Drive, drive, server};
@@ -21,8 +24,10 @@ pub use simulate::{Simulation, simulate};
 
 /// How to run a scenario.
 pub struct Options<'a> {
-    /// The seed.
-    pub seed: u64,
+    /// The seeds; at least one, each once.
+    pub seeds: Vec<u64>,
+    /// The saved result that conditions refer to.
+    pub baseline: Option<&'a Saved>,
     /// The designs, as indices into the scenario's.
     pub designs: Vec<usize>,
     /// How many at a time; `None`: as many as there are cores.
@@ -37,15 +42,24 @@ pub struct Options<'a> {
     pub wall_us: &'a (dyn Fn() -> u64 + Sync),
 }
 
-/// How far a design is.
+/// A result that was saved to be compared with.
+#[derive(Debug, Clone)]
+pub struct Saved {
+    /// Where it lies, as given.
+    pub file: String,
+    /// What was saved.
+    pub report: Report,
+}
+
+/// A run of a design has gone on.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// The design, as an index into the scenario's.
     pub design: usize,
-    /// Virtual time.
+    /// Its virtual time.
     pub now: Time,
-    /// When it ends.
-    pub horizon: Duration,
+    /// How much of that is new since it was last told.
+    pub by: Duration,
 }
 
 /// Something went wrong with some of the designs.
@@ -125,16 +139,16 @@ pub enum RunError {
 
 impl std::fmt::Debug for Options<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Options(seed {}, designs {:?})", self.seed, self.designs)
+        write!(f, "Options(seeds {:?}, designs {:?})", self.seeds, self.designs)
     }
 }
 
-/// Runs the chosen designs.
+/// Runs the chosen designs under each seed.
 ///
-/// Interrupted, the report holds the designs that were finished by then, and names the others.
+/// Interrupted, the report holds what was finished by then, and names the rest.
 ///
 /// # Errors
-/// If something goes wrong with a design; the others run to their end, and their results are in the error.
+/// If something goes wrong with a run; the others run to their end, and their results are in the error.
 pub fn run(
     scenario: &Scenario,
     options: &Options<'_>,
@@ -143,33 +157,114 @@ pub fn run(
     let begun = (options.wall_us)();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build();
     let pool = pool.expect("the system gives threads");
-    let outcomes: Vec<Result<Option<Outcome>, RunError>> = pool.install(|| {
-        options.designs.par_iter().map(|design| one(scenario, *design, options, progress)).collect()
+    // Seed by seed, so that what is interrupted has whole seeds.
+    let grid: Vec<(u64, usize)> =
+        options.seeds.iter().flat_map(|seed| options.designs.iter().map(|design| (*seed, *design))).collect();
+    let is_replicated = options.seeds.len() > 1;
+    let results: Vec<Finished> = pool.install(|| {
+        let one = |&(seed, design): &(u64, usize)| {
+            let mut result = one(scenario, design, seed, options, progress);
+            if let Ok(Some(outcome)) = &mut result
+                && seed != options.seeds[0]
+            {
+                outcome.keep_totals();
+            }
+            Finished { seed: is_replicated.then_some(seed), design, result }
+        };
+        grid.par_iter().with_max_len(1).map(one).collect()
     });
-    let reproduce = reproduce(scenario, options);
-    let mut made = report(scenario, &options.designs, options.seed, outcomes, reproduce);
-    let report = made.as_mut().unwrap_or_else(|failed| &mut *failed.report);
-    report.expectations = gate::judge(&scenario.expectations, &report.designs);
+    let reproduce = reproduce::run(scenario, options);
+    let (mut report, finished, errors) = report(scenario, options.seeds[0], results, reproduce);
+    let runs = runs(&finished);
+    let saved = options.baseline.map(|saved| Runs::of(&saved.report)).unwrap_or_default();
+    report.gates = gate::judge(&scenario.gates, &runs, &saved);
+    report.expectations = gate::judge(&scenario.expectations, &runs, &saved);
+    for verdict in report.gates.iter_mut().chain(&mut report.expectations).filter(|verdict| !verdict.passed) {
+        verdict.reproduce = verdict.seed.map(|seed| reproduce::verdict(scenario, options, verdict, seed));
+    }
+    report.baseline = options.baseline.map(Saved::info);
+    if is_replicated {
+        report.replications = Some(Replications {
+            seeds: options.seeds.clone(),
+            estimates: compare::estimates(&runs.iter().map(compared).collect::<Vec<_>>()),
+            differences: runs.split_first().map_or_else(Vec::new, |(first, others)| {
+                others
+                    .iter()
+                    .flat_map(|other| compare::differences(&compared(other), &compared(first)))
+                    .collect()
+            }),
+            runs: finished.iter().map(|(seed, outcome)| Replication::of(*seed, outcome)).collect(),
+        });
+    }
+    report.designs =
+        finished.into_iter().filter(|(seed, _)| *seed == options.seeds[0]).map(|(_, one)| one).collect();
     report.host.wall_ms = ((options.wall_us)() - begun) / 1_000;
-    made
+    if errors.is_empty() { Ok(report) } else { Err(Failed { report: Box::new(report), errors }) }
 }
 
-/// What came of the designs, put together; not judged.
+/// What came of a design under a seed.
+struct Finished {
+    /// Which, if there are several.
+    seed: Option<u64>,
+    design: usize,
+    result: Result<Option<Outcome>, RunError>,
+}
+
+/// The runs of each design, in the order of the designs.
+fn runs(finished: &[(u64, Outcome)]) -> Vec<Runs<'_>> {
+    let mut designs: Vec<&str> = Vec::new();
+    for (_, outcome) in finished {
+        if !designs.contains(&outcome.name.as_str()) {
+            designs.push(&outcome.name);
+        }
+    }
+    let of = |design: &str| {
+        let runs = finished.iter().filter(|(_, outcome)| outcome.name == design);
+        runs.map(|(seed, outcome)| Run {
+            seed: *seed,
+            totals: outcome.totals(),
+            lags: Some(&outcome.lag_counts),
+        })
+        .collect()
+    };
+    designs.into_iter().map(|design| Runs { design, runs: of(design) }).collect()
+}
+
+fn compared<'a>(runs: &Runs<'a>) -> compare::DesignRuns<'a> {
+    compare::DesignRuns {
+        name: runs.design,
+        runs: runs.runs.iter().map(|run| (run.seed, run.totals)).collect(),
+        lags: runs.runs.iter().map(|run| Some((run.seed, run.lags?))).collect(),
+    }
+}
+
+impl Saved {
+    fn info(&self) -> Baseline {
+        let Report { tool, scenario, .. } = &self.report;
+        Baseline {
+            file: self.file.clone(),
+            tool: tool.clone(),
+            scenario_hash: scenario.hash.clone(),
+            seeds: self.report.seeds().to_vec(),
+        }
+    }
+}
+
+/// What came of the runs, put together: a report without designs and not judged, the outcomes with their seeds, and what went wrong.
 fn report(
     scenario: &Scenario,
-    chosen: &[usize],
     seed: u64,
-    outcomes: Vec<Result<Option<Outcome>, RunError>>,
+    results: Vec<Finished>,
     reproduce: String,
-) -> Result<Report, Failed> {
-    let (mut designs, mut unfinished, mut errors) = (Vec::new(), Vec::new(), Vec::new());
-    for (design, outcome) in chosen.iter().zip(outcomes) {
-        let name = || scenario.designs[*design].name.clone();
-        match outcome {
-            Ok(Some(outcome)) => designs.push(outcome),
-            Ok(None) => unfinished.push(Unfinished { design: name(), ..Unfinished::default() }),
+) -> (Report, Vec<(u64, Outcome)>, Vec<RunError>) {
+    let (mut finished, mut unfinished, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    for Finished { seed: of, design, result } in results {
+        let name = || scenario.designs[design].name.clone();
+        match result {
+            Ok(Some(outcome)) => finished.push((of.unwrap_or(seed), outcome)),
+            Ok(None) => unfinished.push(Unfinished { design: name(), seed: of, error: None }),
             Err(error) => {
-                unfinished.push(Unfinished { design: name(), seed: None, error: Some(with_cause(&error)) });
+                unfinished.push(Unfinished { design: name(), seed: of, error: Some(with_cause(&error)) });
                 errors.push(error);
             }
         }
@@ -182,12 +277,12 @@ fn report(
             name: scenario.name.clone(),
             hash: scenario.hash.clone(),
             horizon_us: scenario.horizon().as_micros(),
-            warm_up_us: 0,
+            warm_up_us: scenario.warm_up.as_micros(),
             profile: scenario.server.name.clone(),
             store: scenario.store.url.as_ref().map(ToString::to_string),
         },
         expectations: Vec::new(),
-        designs,
+        designs: Vec::new(),
         gates: Vec::new(),
         replications: None,
         baseline: None,
@@ -195,46 +290,7 @@ fn report(
         reproduce,
         host: Host { wall_ms: 0 },
     };
-    if errors.is_empty() { Ok(report) } else { Err(Failed { report: Box::new(report), errors }) }
-}
-
-/// The command that gives the same result again, for a shell.
-fn reproduce(scenario: &Scenario, options: &Options<'_>) -> String {
-    let mut command = command("run", scenario, &options.designs, options.seed);
-    command += owned(scenario, true);
-    if let Some(key) = options.shuffle_ties {
-        command += &format!(" --shuffle-ties {key}");
-    }
-    command
-}
-
-/// The beginning of such a command.
-fn command(verb: &str, scenario: &Scenario, designs: &[usize], seed: u64) -> String {
-    let mut command = format!("floodlab {verb} {} --seed {seed}", quoted(&scenario.file.to_string_lossy()));
-    if designs.len() < scenario.designs.len() {
-        let names = designs.iter().map(|design| scenario.designs[*design].name.as_str());
-        // Names have no characters that a shell would read.
-        command += &format!(" --design {}", names.collect::<Vec<_>>().join(","));
-    }
-    if let Some(url) = &scenario.store.url {
-        command += &format!(" --store {}", quoted(&url.to_string()));
-    }
-    command
-}
-
-/// Its end, if it calls another machine: the store's, or a target that is not a `local` one.
-fn owned(scenario: &Scenario, local: bool) -> &'static str {
-    let is_here = local && scenario.store.url.as_ref().is_none_or(StoreUrl::is_loopback);
-    if is_here { "" } else { " --i-own-this-target" }
-}
-
-/// A text as one word of a POSIX shell.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
+    (report, finished, errors)
 }
 
 fn with_cause(error: &RunError) -> String {
@@ -244,20 +300,21 @@ fn with_cause(error: &RunError) -> String {
     }
 }
 
-/// One design; `None` if it was interrupted.
+/// One design under one seed; `None` if it was interrupted.
 fn one(
     scenario: &Scenario,
     design: usize,
+    seed: u64,
     options: &Options<'_>,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Option<Outcome>, RunError> {
     let name = || scenario.designs[design].name.clone();
     let begun = (options.wall_us)();
     let again = || {
-        let simulation =
-            Simulation { scenario, design, seed: options.seed, shuffle_ties: options.shuffle_ties };
+        let simulation = Simulation { scenario, design, seed, shuffle_ties: options.shuffle_ties };
+        let mut last = Time::ZERO;
         let go_on = |now| {
-            progress(Progress { design, now, horizon: scenario.horizon() });
+            progress(Progress { design, now, by: now - std::mem::replace(&mut last, now) });
             !options.interrupted.load(Ordering::Relaxed)
         };
         simulate::or_say(&simulation, || simulate(&simulation, Vec::new(), go_on))
@@ -277,44 +334,4 @@ fn one(
     outcome.host.wall_ms = wall_us / 1_000;
     outcome.host.speed_up = scenario.horizon().as_micros().checked_div(wall_us).unwrap_or(0);
     Ok(Some(outcome))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::registry::Registry;
-
-    /// What the command line needs to let it through, and nothing secret.
-    #[test]
-    fn a_real_store_is_part_of_the_command() {
-        let end = |store: &str, local| {
-            let directory = tempfile::tempdir().expect("a directory");
-            let file = directory.path().join("it.toml");
-            let text = format!(
-                "duration = \"1s\"\n{store}\n[chats]\ncount = 1\n[workload.all]\nkind = \"broadcast\"\n\
-                 class = \"all\"\n[[design]]\nstrategy = \"bare\"\n"
-            );
-            std::fs::write(&file, text).expect("written");
-            let scenario = Scenario::load(&file, &Registry::builtin()).expect("a scenario");
-            let command = command("run", &scenario, &[0], 7) + owned(&scenario, local);
-            command.split_once(" --seed 7").expect("the seed").1.to_owned()
-        };
-        let (here, there) =
-            (r#"store = "redis://127.0.0.1:1/2""#, r#"store = "redis://me:secret@192.0.2.1:1""#);
-        assert_eq!(end("", true), "");
-        assert_eq!(end("", false), " --i-own-this-target");
-        assert_eq!(end(here, true), " --store redis://127.0.0.1:1/2");
-        assert_eq!(end(here, false), " --store redis://127.0.0.1:1/2 --i-own-this-target");
-        assert_eq!(end(there, true), " --store redis://me@192.0.2.1:1 --i-own-this-target");
-    }
-
-    #[test]
-    fn a_path_is_one_word_of_a_shell() {
-        let check = |path, expected: &str| assert_eq!(quoted(path), expected);
-        check("scenarios/three-pods.toml", "scenarios/three-pods.toml");
-        check("häfen/ß.toml", "häfen/ß.toml");
-        check("my scenarios/a.toml", "'my scenarios/a.toml'");
-        check("it's $HOME.toml", r"'it'\''s $HOME.toml'");
-        check("", "''");
-    }
 }

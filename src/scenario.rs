@@ -23,7 +23,7 @@ use fake_telegram::time::Duration;
 pub use self::error::{Excerpt, ScenarioError};
 pub use self::schema::schema;
 pub use self::settings::{Store, Wire};
-use crate::gate::Rule;
+use crate::gate::{Known, Rule, RuleError};
 use crate::registry::Registry;
 use crate::rng;
 use crate::store::command::Command;
@@ -50,6 +50,8 @@ pub struct Scenario {
     pub duration: Duration,
     /// How long after that the run goes on.
     pub drain: Duration,
+    /// How much of the beginning is left out of all totals.
+    pub warm_up: Duration,
     /// The server's rules.
     pub server: Profile,
     /// What goes wrong beside them; [`Faults::new`](fake_telegram::fault::Faults::new) accepts it.
@@ -70,6 +72,10 @@ pub struct Scenario {
     pub workloads: Vec<NamedWorkload>,
     /// What is compared.
     pub designs: Vec<Design>,
+    /// What designs must pass.
+    pub gates: Vec<Rule>,
+    /// Those of them that somebody added, as written.
+    pub asked_gates: Vec<String>,
     /// What the scenario is known to show.
     pub expectations: Vec<Rule>,
     /// A hash of all of this and of the files that workloads read, 16 hex digits. Comments do not change it.
@@ -162,6 +168,32 @@ impl Scenario {
         self.duration + self.drain
     }
 
+    /// The rules that its runs are held against, and those that somebody adds.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> + Clone {
+        self.gates.iter().chain(&self.expectations)
+    }
+
+    /// Reads a rule in its short form, and adds it to the gates.
+    ///
+    /// # Errors
+    /// If it is none, or names something that the scenario does not have.
+    pub fn add_gate(&mut self, text: &str) -> Result<(), RuleError> {
+        let rule: Rule = text.parse()?;
+        rule.check(self.names().known())?;
+        self.gates.push(rule);
+        self.asked_gates.push(text.to_owned());
+        Ok(())
+    }
+
+    fn names(&self) -> Names {
+        Names {
+            designs: self.designs.iter().map(|design| design.name.clone()).collect(),
+            classes: self.classes.clone(),
+            limits: self.server.limits.iter().map(|limit| limit.name.clone()).collect(),
+            horizon: self.horizon(),
+        }
+    }
+
     /// All arrivals of a run, in order of `due`: when, in which chat, the workload's index; ties in the file's order.
     pub fn arrivals(&self, seed: u64) -> Merge {
         Merge::new(self.workloads.iter().map(|workload| (workload.source)(seed)))
@@ -179,6 +211,21 @@ impl Scenario {
     /// The scenario as TOML with every default filled in; reads back as the same scenario.
     pub fn to_toml(&self) -> String {
         toml::to_string(&self.normal).expect("a table is TOML")
+    }
+}
+
+/// What rules may name.
+struct Names {
+    designs: Vec<String>,
+    classes: Vec<String>,
+    limits: Vec<String>,
+    horizon: Duration,
+}
+
+impl Names {
+    fn known(&self) -> Known<'_> {
+        let Self { designs, classes, limits, horizon } = self;
+        Known { designs, classes, limits, horizon: *horizon }
     }
 }
 

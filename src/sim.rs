@@ -76,6 +76,8 @@ pub struct Setup {
     pub store_line: Option<Box<dyn StoreLine>>,
     /// The distance of the samples.
     pub sample: Duration,
+    /// Where totals are cut: instants, rising.
+    pub cuts: Vec<Time>,
     /// Who watches.
     pub observers: Observers,
 }
@@ -124,6 +126,10 @@ pub struct Sim {
     bells: RefCell<Vec<Option<Listener>>>,
     sample: Duration,
     sample_at: Cell<Time>,
+    cuts: RefCell<std::vec::IntoIter<Time>>,
+    cut_at: Cell<Time>,
+    /// The earlier of both.
+    look_at: Cell<Time>,
     observers: RefCell<Observers>,
     /// Nothing is recorded any more: what tasks do while they are torn down did not happen.
     over: Cell<bool>,
@@ -140,6 +146,7 @@ impl Sim {
     pub fn new(setup: Setup, handle: Handle) -> Rc<Self> {
         let mut arrivals = setup.arrivals;
         let arriving = arrivals.next();
+        let mut cuts = setup.cuts.into_iter();
         let sim = Rc::new_cyclic(|me| Self {
             handle,
             seed: setup.seed,
@@ -161,6 +168,9 @@ impl Sim {
             bells: RefCell::new(vec![None; setup.processes]),
             sample: setup.sample,
             sample_at: Cell::new(Time::ZERO),
+            cut_at: Cell::new(cuts.next().unwrap_or(Time::MAX)),
+            cuts: RefCell::new(cuts),
+            look_at: Cell::new(Time::ZERO),
             observers: RefCell::new(setup.observers),
             over: Cell::new(false),
         });
@@ -304,18 +314,26 @@ impl Sim {
     /// Takes the samples before `now`'s events; nothing has changed since they were due, so late is exact.
     #[inline]
     fn sample_until(&self, now: Time) {
-        if self.sample_at.get() <= now {
+        if self.look_at.get() <= now {
             self.take_samples(now);
         }
     }
 
     #[cold]
     fn take_samples(&self, now: Time) {
-        while self.sample_at.get() <= now {
-            let at = self.sample_at.get();
+        while self.look_at.get() <= now {
+            let at = self.look_at.get();
             let level = self.level(at);
-            self.observers.borrow_mut().observe(at, &Event::Sample { level });
-            self.sample_at.set(at + self.sample);
+            let mut observers = self.observers.borrow_mut();
+            if self.cut_at.get() == at {
+                observers.cut(at, level, self.wire.borrow().penalties(at));
+                self.cut_at.set(self.cuts.borrow_mut().next().unwrap_or(Time::MAX));
+            }
+            if self.sample_at.get() == at {
+                observers.observe(at, &Event::Sample { level });
+                self.sample_at.set(at + self.sample);
+            }
+            self.look_at.set(self.sample_at.get().min(self.cut_at.get()));
         }
     }
 

@@ -64,10 +64,11 @@ pub(super) fn drive(arguments: &Arguments, registry: &Registry) -> anyhow::Resul
         seed: seed.unwrap_or(scenario.seed),
         designs: job.designs.clone(),
         target,
+        baseline: job.baseline.as_ref(),
         judge: choice.expect,
         interrupted: &interrupted,
     };
-    let bars = Bars::new(scenario);
+    let bars = Bars::new(scenario, 1);
     let result = run::drive(scenario, &drive, &|progress| bars.show(progress), |_| Vec::new());
     drop(bars);
     job.conclude(choice, result)

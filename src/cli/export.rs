@@ -35,6 +35,9 @@ pub(super) struct Exports {
     /// Write the result as Markdown.
     #[arg(long, value_name = "FILE")]
     export_md: Vec<Target>,
+    /// Write the verdicts on the gates as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    export_junit: Vec<Target>,
     /// Write a plot as SVG; PLOT is the name of its file in the report folder.
     #[arg(long, value_name = "[PLOT=]FILE")]
     export_svg: Vec<PlotTarget>,
@@ -71,6 +74,7 @@ impl Exports {
     pub(super) fn is_empty(&self) -> bool {
         self.export_json.is_empty()
             && self.export_md.is_empty()
+            && self.export_junit.is_empty()
             && self.export_svg.is_empty()
             && self.export_png.is_empty()
     }
@@ -93,15 +97,13 @@ impl Exports {
             Target::File(file) => Some(file),
         });
         for file in documents.chain(self.plots().map(|target| &target.file)) {
-            let probed =
-                if file.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { probe(parent(file)) };
-            probed.with_context(|| format!("cannot export to {} (name another file)", file.display()))?;
+            check_file(file)?;
         }
         Ok(())
     }
 
     fn documents(&self) -> impl Iterator<Item = &Target> {
-        self.export_json.iter().chain(&self.export_md)
+        self.export_json.iter().chain(&self.export_md).chain(&self.export_junit)
     }
 
     fn plots(&self) -> impl Iterator<Item = &PlotTarget> {
@@ -115,6 +117,9 @@ impl Exports {
         }
         for target in &self.export_md {
             target.write(&report::markdown(report))?;
+        }
+        for target in &self.export_junit {
+            target.write(&report::junit(report))?;
         }
         for (extension, targets) in [(".svg", &self.export_svg), (".png", &self.export_png)] {
             for PlotTarget { plot, file } in targets {
@@ -146,6 +151,12 @@ pub(super) fn check_folder(folder: &Path) -> anyhow::Result<()> {
     probe(folder).with_context(context)
 }
 
+/// Finds out whether a file can be written. Leaves nothing behind.
+pub(super) fn check_file(file: &Path) -> anyhow::Result<()> {
+    let probed = if file.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { probe(parent(file)) };
+    probed.with_context(|| format!("cannot write {} (name another file)", file.display()))
+}
+
 /// Writes a file where the first of these folders is that is there; the others would be made below it.
 fn probe(folder: &Path) -> io::Result<()> {
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or_else(|| Path::new("."));
@@ -164,7 +175,7 @@ pub(super) fn write_folder(folder: &Path, files: &[File]) -> anyhow::Result<()> 
 }
 
 /// Writes beside the file and renames, so that nobody ever reads half of it.
-fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub(super) fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let folder = parent(file);
     let write = || {
         fs::create_dir_all(folder)?;

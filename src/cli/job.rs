@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 
+use super::baseline::{self, Baseline};
 use super::exit::{Exit, Invalid};
 use super::export::{self, Exports, write_folder};
+use crate::gate::Rule;
 use crate::names::hint;
 use crate::outcome::{Report, Verdict};
 use crate::registry::Registry;
 use crate::report;
-use crate::run::Failed;
+use crate::run::{Failed, Saved};
 use crate::scenario::Scenario;
 #[cfg(feature = "redis")]
 use crate::store::redis::Redis;
@@ -28,6 +30,11 @@ pub(super) struct Choice {
     /// The seed, instead of the scenario's [env: FLOODLAB_SEED].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Add a gate, as in 'lag{class:reply}: p(99) <= 5s' or 'lost == 0'; repeatable. `floodlab list metrics`.
+    #[arg(long, value_name = "GATE")]
+    gate: Vec<String>,
+    #[command(flatten)]
+    pub(super) baseline: Baseline,
     /// Exit with 99 if an `[[expect]]` fails.
     #[arg(long)]
     pub(super) expect: bool,
@@ -82,6 +89,10 @@ pub(super) struct Job {
     pub(super) scenario: Scenario,
     pub(super) designs: Vec<usize>,
     pub(super) folder: PathBuf,
+    /// What gates compare with.
+    pub(super) baseline: Option<Saved>,
+    /// Where the result is saved to be compared with.
+    save_baseline: Option<PathBuf>,
 }
 
 impl Job {
@@ -97,6 +108,11 @@ impl Job {
             scenario.store.url = Some(url);
         }
         choice.check_store(&scenario)?;
+        for gate in &choice.gate {
+            scenario.add_gate(gate).map_err(|error| Invalid(format!("--gate '{gate}': {error}")))?;
+        }
+        let baseline = choice.baseline.load(&scenario, several)?;
+        let save_baseline = choice.baseline.save_baseline.then(|| choice.baseline.file(&scenario, several));
         let known = || scenario.designs.iter().map(|design| design.name.as_str());
         if let Some(name) = choice.design.iter().find(|name| known().all(|known| known != *name)) {
             let hint = hint(name, known());
@@ -111,12 +127,13 @@ impl Job {
             Some(folder) if several => folder.join(&scenario.name),
             Some(folder) => folder.clone(),
         };
-        Ok(Self { scenario, designs, folder })
+        Ok(Self { scenario, designs, folder, baseline, save_baseline })
     }
 
-    /// Finds out whether the report folder can be written.
+    /// Finds out whether the report folder can be written, and the baseline's.
     pub(super) fn check_folder(&self) -> anyhow::Result<()> {
-        export::check_folder(&self.folder)
+        export::check_folder(&self.folder)?;
+        self.save_baseline.as_deref().map_or(Ok(()), export::check_file)
     }
 
     /// Writes and prints what was finished, says what was not, and judges.
@@ -142,12 +159,26 @@ impl Job {
             super::tell("interrupted: the report ends where the run did");
             exit = Exit::Interrupted;
         } else if report.unfinished.iter().any(|design| design.error.is_none()) {
-            let (finished, all) = (report.designs.len(), self.designs.len());
-            let nothing = if finished == 0 { "; nothing is written" } else { "" };
-            super::tell(&format!("interrupted: {finished} of {all} designs finished{nothing}"));
+            let (finished, what) = match &report.replications {
+                Some(all) => (all.runs.len(), "runs"),
+                None => (report.designs.len(), "designs"),
+            };
+            let all = finished + report.unfinished.len();
+            let nothing = if report.designs.is_empty() { "; nothing is written" } else { "" };
+            super::tell(&format!("interrupted: {finished} of {all} {what} finished{nothing}"));
             exit = Exit::Interrupted;
         }
-        Ok(if report.unfinished.is_empty() && !cut { self.judge(choice, &report) } else { exit })
+        if !report.unfinished.is_empty() || cut {
+            if self.save_baseline.is_some() {
+                super::tell("the baseline is not saved: the result is not whole");
+            }
+            return Ok(exit);
+        }
+        if let Some(file) = &self.save_baseline {
+            baseline::save(file, &report)?;
+            super::tell(&format!("baseline: {}", file.display()));
+        }
+        Ok(self.judge(choice, &report))
     }
 
     /// Writes the folder and the exports, and prints.
@@ -168,6 +199,18 @@ impl Job {
         }
     }
 
+    /// Whether there are gates, and none was about what was run.
+    fn skips_all_gates(&self, report: &Report) -> bool {
+        let is_about_others = |gate: &Rule| {
+            let is_run = |name: &str| report.designs.iter().any(|design| design.name == name);
+            let references = gate.conditions.iter().filter_map(|condition| condition.design());
+            !report.designs.iter().any(|design| gate.applies_to(&design.name))
+                || !references.into_iter().all(is_run)
+        };
+        let gates = &self.scenario.gates;
+        !gates.is_empty() && report.gates.is_empty() && gates.iter().any(is_about_others)
+    }
+
     fn judge(&self, choice: &Choice, report: &Report) -> Exit {
         let file = self.scenario.file.display();
         if report.designs.iter().all(|design| design.metrics.due == 0) {
@@ -180,6 +223,13 @@ impl Job {
         let failed: Vec<&Verdict> = report.gates.iter().chain(expectations).filter(|v| !v.passed).collect();
         match failed.as_slice() {
             _ if choice.no_fail => Exit::Passed,
+            [] if self.skips_all_gates(report) => {
+                super::complain(&anyhow!(
+                    "nothing to judge: the gates of {file} were skipped, because designs that they are about were not \
+                     selected; leave --design out"
+                ));
+                Exit::Nothing
+            }
             [] if choice.expect && report.expectations.is_empty() => {
                 let why = match self.scenario.expectations.len() {
                     0 => format!("{file} has no [[expect]]"),
@@ -205,6 +255,9 @@ impl Choice {
             super::usage("--export-* writes one result; run one scenario, or use --output");
         }
         let printed = usize::from(matches!(self.format, Format::Json | Format::Md));
+        if self.baseline.save_baseline && !self.design.is_empty() {
+            super::usage("--save-baseline saves the result of all designs; leave --design out");
+        }
         if self.exports.to_stdout() + printed > 1 {
             super::usage("only one document can go to standard output; export the others to files");
         }

@@ -7,7 +7,7 @@ use fake_telegram::profile::Profile;
 use serde::Serialize;
 
 use super::exit::{Exit, Invalid};
-use crate::gate::METRICS;
+use crate::gate::{Better, METRICS, Metric, Unit};
 use crate::registry::Registry;
 use crate::scenario::{Scenario, ScenarioError};
 
@@ -50,11 +50,50 @@ struct Item {
     covers: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
+    #[serde(flatten)]
+    measure: Option<Measure>,
+}
+
+/// All that a gate needs to know of a metric.
+#[derive(Debug, Serialize)]
+struct Measure {
+    /// `duration`, `share`, `ratio` or `count`: how quantities are written.
+    unit: &'static str,
+    /// `us`, `ppm` or `count`: what verdicts are in.
+    reported_in: &'static str,
+    /// The labels that select a part of it.
+    r#where: Vec<&'static str>,
+    /// Its summaries, as a condition writes them; `value` may be left out.
+    summaries: Vec<&'static str>,
+    /// `less`, `more`, or `neither` if nobody can say.
+    better: &'static str,
+}
+
+impl Measure {
+    fn new(metric: &'static Metric) -> Self {
+        let plain = |name: &&'static str| if name.is_empty() { "value" } else { *name };
+        Self {
+            unit: match metric.unit {
+                Unit::Duration => "duration",
+                Unit::Share => "share",
+                Unit::Ratio => "ratio",
+                Unit::Count => "count",
+            },
+            reported_in: metric.unit.suffix(),
+            r#where: metric.label.map(|label| label.name()).into_iter().collect(),
+            summaries: metric.aggregates().iter().map(plain).collect(),
+            better: match metric.better {
+                Better::Less => "less",
+                Better::More => "more",
+                Better::Neither => "neither",
+            },
+        }
+    }
 }
 
 impl Item {
     fn new(name: &str, summary: &str) -> Self {
-        Self { name: name.to_owned(), summary: summary.to_owned(), covers: None, file: None }
+        Self { name: name.to_owned(), summary: summary.to_owned(), covers: None, file: None, measure: None }
     }
 }
 
@@ -64,7 +103,13 @@ pub(super) fn list(arguments: &Arguments, registry: &Registry) -> anyhow::Result
         What::Strategies => registry.strategies().iter().map(|s| Item::new(s.kind, s.summary)).collect(),
         What::Workloads => registry.workloads().iter().map(|w| Item::new(w.kind, w.summary)).collect(),
         What::Profiles => Profile::ALL.iter().map(|(name, summary)| Item::new(name, summary)).collect(),
-        What::Metrics => METRICS.iter().map(|metric| Item::new(metric.name, metric.doc)).collect(),
+        What::Metrics => {
+            let item = |metric: &'static Metric| Item {
+                measure: Some(Measure::new(metric)),
+                ..Item::new(metric.name, metric.doc)
+            };
+            METRICS.iter().map(item).collect()
+        }
         What::Scenarios => {
             let mut items = Vec::new();
             for scenario in scenarios(&arguments.directory, registry)? {
@@ -74,6 +119,7 @@ pub(super) fn list(arguments: &Arguments, registry: &Registry) -> anyhow::Result
                         summary: scenario.summary,
                         covers: Some(scenario.covers),
                         file: Some(scenario.file),
+                        measure: None,
                     }),
                     Err(error) => {
                         super::complain(&error.into());
@@ -86,6 +132,7 @@ pub(super) fn list(arguments: &Arguments, registry: &Registry) -> anyhow::Result
     };
     super::print(&match arguments.format {
         Format::Json => serde_json::to_string_pretty(&items)?,
+        Format::Text if matches!(arguments.what, What::Metrics) => metrics(&items, super::width()),
         Format::Text => text(&items, super::width()),
     })?;
     Ok(exit)
@@ -122,6 +169,51 @@ fn text(items: &[Item], width: usize) -> String {
     };
     items.iter().map(item).collect()
 }
+
+/// A line for each metric with what a gate needs, what it is below, and how to write one.
+fn metrics(items: &[Item], width: usize) -> String {
+    let bold = Style::new().bold();
+    let cells = |item: &Item| {
+        let measure = item.measure.as_ref();
+        let cells = measure.map(|measure| {
+            [measure.unit.to_owned(), measure.r#where.join(", "), measure.summaries.join(", ")]
+        });
+        cells.unwrap_or_default()
+    };
+    let heads = ["unit", "where", "summaries"].map(str::to_owned);
+    let name = items.iter().map(|item| item.name.len()).max().unwrap_or_default();
+    let widest = |column: usize| {
+        let all = items.iter().map(cells).chain([heads.clone()]);
+        all.map(|cells| cells[column].len()).max().unwrap_or_default()
+    };
+    let [unit, label] = [0, 1].map(widest);
+    let line = |title: &str, [a, b, c]: [String; 3]| {
+        format!("{bold}{title:name$}{bold:#}  {a:unit$}  {b:label$}  {c}\n")
+    };
+    let mut text = line("metric", heads.clone());
+    for item in items {
+        text += &line(&item.name, cells(item));
+        for part in lines(&item.summary, width.saturating_sub(INDENT.len())) {
+            text += &format!("{INDENT}{part}\n");
+        }
+    }
+    for paragraph in GATE {
+        text.push('\n');
+        for part in lines(paragraph, width.saturating_sub(INDENT.len())) {
+            text += &format!("{INDENT}{part}\n");
+        }
+    }
+    text
+}
+
+const INDENT: &str = "  ";
+
+/// How a gate is written with that.
+const GATE: [&str; 3] = [
+    "A gate is a metric, what selects a part of it, and conditions of a summary, an operator and a quantity:",
+    "floodlab run SCENARIO --gate 'lag{class:reply}: p(99) <= 5s' --gate 'lost: == 0'",
+    "A duration is written 250ms, 5s or 2h, a share or a rate 1.5%, a ratio 1.05, a count 0 or 300k.",
+];
 
 /// A text broken at its spaces; a word that is longer than a line has one to itself.
 fn lines(text: &str, width: usize) -> Vec<String> {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::exit::{Exit, Invalid};
 use super::job::{self, Choice, Job};
 use super::progress::Bars;
+use super::seeds::Replicate;
 use crate::registry::Registry;
 use crate::run::{self, Options};
 
@@ -16,13 +17,15 @@ pub(super) struct Arguments {
     scenarios: Vec<PathBuf>,
     #[command(flatten)]
     choice: Choice,
+    #[command(flatten)]
+    replicate: Replicate,
     /// Run everything twice and compare.
     #[arg(long)]
     check_determinism: bool,
     /// Shuffle simultaneous events with this key: finds senders that live off their order.
     #[arg(long, value_name = "N")]
     shuffle_ties: Option<u64>,
-    /// How many designs run at a time [default: one a core].
+    /// How many runs there are at a time [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 }
@@ -83,7 +86,8 @@ fn run_one(
     #[expect(clippy::disallowed_methods, reason = "the `host` blocks say how long it took")]
     let begun = std::time::Instant::now();
     let options = Options {
-        seed: seed.unwrap_or(job.scenario.seed),
+        seeds: arguments.replicate.seeds(seed.unwrap_or(job.scenario.seed)),
+        baseline: job.baseline.as_ref(),
         designs: job.designs.clone(),
         jobs: arguments.jobs.map(usize::from),
         check_determinism: arguments.check_determinism,
@@ -91,7 +95,8 @@ fn run_one(
         interrupted,
         wall_us: &move || u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
     };
-    let bars = Bars::new(&job.scenario);
+    let runs = options.seeds.len() as u64 * if options.check_determinism { 2 } else { 1 };
+    let bars = Bars::new(&job.scenario, runs);
     let result = run::run(&job.scenario, &options, &|progress| bars.show(progress));
     drop(bars);
     job.conclude(&arguments.choice, result)

@@ -5,7 +5,8 @@
 //! aggregate = "p(50)" | "p(90)" | "p(99)" | "p(99.9)" | "med" | "max" | "rate" | "count" | "value"
 //! operator  = "<=" | "<" | ">=" | ">" | "==" | "!="
 //! bound     = quantity | term [("+" | " - ") quantity]
-//! term      = design | factor "*" design | design "*" factor
+//! term      = result | factor "*" result | result "*" factor
+//! result    = design | "baseline"
 //! ```
 //!
 //! A `-` without spaces around it belongs to a design's name. What begins with a digit is a quantity; a design whose
@@ -17,8 +18,8 @@ use std::fmt;
 use fake_telegram::time::Duration;
 use fake_telegram::units::{Count, Share};
 
+use super::RuleError;
 use super::metric::{Measured, Metric, Unit};
-use super::{RESERVED, RuleError};
 
 /// `[aggregate] operator bound`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,15 +77,24 @@ pub enum Operator {
 pub enum Bound {
     /// A quantity.
     Fixed(Quantity),
-    /// The same metric of another design, scaled and shifted.
-    Design {
-        /// Its name.
-        name: String,
+    /// The same metric of another result, scaled and shifted.
+    Relative {
+        /// Which result.
+        to: Reference,
         /// In millionths.
         factor: u64,
         /// What is added or taken off.
         offset: Option<(Sign, Quantity)>,
     },
+}
+
+/// A result that a condition refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    /// That of another design of the same run.
+    Design(String),
+    /// The saved one of the same design.
+    Baseline,
 }
 
 /// Whether an offset is added or taken off.
@@ -132,20 +142,28 @@ impl Condition {
         Ok(Self { written: text.trim().to_owned(), aggregate, operator, bound, unit })
     }
 
-    /// The design that the right-hand side refers to.
-    pub fn reference(&self) -> Option<&str> {
+    /// What the right-hand side refers to.
+    pub const fn reference(&self) -> Option<&Reference> {
         match &self.bound {
             Bound::Fixed(_) => None,
-            Bound::Design { name, .. } => Some(name),
+            Bound::Relative { to, .. } => Some(to),
         }
     }
 
-    /// Whether it holds for certain. `reference` is there if the bound refers to a design.
+    /// The design that the right-hand side refers to.
+    pub fn design(&self) -> Option<&str> {
+        match self.reference()? {
+            Reference::Design(name) => Some(name),
+            Reference::Baseline => None,
+        }
+    }
+
+    /// Whether it holds for certain. `reference` is there if the bound refers to a result.
     pub(super) fn holds(&self, measured: Measured, reference: Option<Measured>) -> bool {
         let none = Measured { numerator: 0, denominator: 1, lower_bound: false };
         let (reference, factor, plus, minus) = match &self.bound {
             Bound::Fixed(quantity) => (none, 0, quantity.millionths, 0),
-            Bound::Design { factor, offset, .. } => {
+            Bound::Relative { factor, offset, .. } => {
                 let reference = reference.expect("the caller looks the reference up");
                 match offset {
                     None => (reference, *factor, 0, 0),
@@ -182,8 +200,19 @@ impl Aggregate {
     pub(super) const ALL: [Self; 7] =
         [Self::Value, Self::Rate, Self::Median, Self::P90, Self::P99, Self::P999, Self::Max];
 
-    /// As a condition writes it; empty for the plain value.
-    pub(crate) fn name(self) -> &'static str {
+    /// Which quantile it is, in parts per million.
+    pub(super) const fn ppm(self) -> Option<u32> {
+        match self {
+            Self::Median => Some(500_000),
+            Self::P90 => Some(900_000),
+            Self::P99 => Some(990_000),
+            Self::P999 => Some(999_000),
+            Self::Value | Self::Rate | Self::Max => None,
+        }
+    }
+
+    /// As it is written; empty for the plain value.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Value => "",
             Self::Rate => "rate",
@@ -257,15 +286,16 @@ impl Bound {
                 (None, None) => return Ok(None),
             },
         };
-        if name == RESERVED {
-            return Err(RuleError::Baseline);
-        }
         let is_name = !name.is_empty()
             && !name.starts_with('-')
             && !name.contains(|c: char| c.is_whitespace() || "*+<>=!(){},%".contains(c));
-        Ok(is_name.then(|| Self::Design { name: name.to_owned(), factor, offset }))
+        let to = if name == BASELINE { Reference::Baseline } else { Reference::Design(name.to_owned()) };
+        Ok(is_name.then_some(Self::Relative { to, factor, offset }))
     }
 }
+
+/// What a condition calls the saved result; no design may be called so.
+pub const BASELINE: &str = "baseline";
 
 /// A factor in millionths, at most 10,000,000.
 fn factor(text: &str) -> Option<u64> {
@@ -289,6 +319,14 @@ fn millionths(text: &str) -> Option<u128> {
 }
 
 impl Quantity {
+    /// As a verdict reports values: microseconds, parts per million, things.
+    pub(super) fn value(self) -> f64 {
+        match self.unit {
+            Unit::Duration | Unit::Count => self.millionths as f64 / 1e6,
+            Unit::Share | Unit::Ratio => self.millionths as f64,
+        }
+    }
+
     fn parse(text: &str, unit: Unit) -> Result<Self, RuleError> {
         let text = text.trim();
         let wrong = |why: String| RuleError::Quantity(why);
@@ -332,7 +370,11 @@ impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(quantity) => quantity.fmt(f),
-            Self::Design { name, factor, offset } => {
+            Self::Relative { to, factor, offset } => {
+                let name = match to {
+                    Reference::Design(name) => name,
+                    Reference::Baseline => BASELINE,
+                };
                 if *factor != 1_000_000 || name.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
                     write!(f, "{} * ", Decimal((*factor).into()))?;
                 }

@@ -18,6 +18,8 @@ pub struct Metric {
     pub label: Option<Label>,
     /// What a comparison calls an improvement.
     pub better: Better,
+    /// Whether a window of a run has a value of its own.
+    pub by_window: bool,
     source: Source,
 }
 
@@ -188,6 +190,15 @@ impl Label {
 }
 
 impl Measured {
+    /// As a verdict reports it, unrounded: microseconds, parts per million, things.
+    pub(super) fn value(self, unit: Unit) -> f64 {
+        let value = self.numerator as f64 / self.denominator as f64;
+        match unit {
+            Unit::Duration | Unit::Count => value,
+            Unit::Share | Unit::Ratio => value * 1e6,
+        }
+    }
+
     /// The value as a verdict reports it: whole units, where a share is never rounded to none or all.
     pub(super) fn reported(self, unit: Unit) -> u64 {
         match unit {
@@ -231,6 +242,7 @@ macro_rules! ledger {
             doc: $doc,
             label: Some(Label::Class),
             better: Better::$better,
+            by_window: true,
             source: Source::Number {
                 read: |totals, class| ledger(totals, class, |all| all.$field, |class| class.$field),
                 of: Some(due),
@@ -248,6 +260,7 @@ macro_rules! total {
             doc: $doc,
             label: None,
             better: Better::$better,
+            by_window: true,
             source: Source::Number { read: |totals, _| $read(&totals.metrics), of: $of },
         }
     };
@@ -262,6 +275,7 @@ macro_rules! by_limit {
             doc: $doc,
             label: Some(Label::Limit),
             better: Better::Less,
+            by_window: true,
             source: Source::Number {
                 read: |totals, limit| match limit {
                     Some(limit) => totals.metrics.$field.get(limit).copied(),
@@ -387,6 +401,7 @@ pub const METRICS: &[Metric] = &[
         doc: "from due to delivered; what was not delivered counts with its age at the end of the run, as a lower bound",
         label: Some(Label::Class),
         better: Better::Less,
+        by_window: true,
         source: Source::Lag,
     },
     total!(
@@ -412,6 +427,7 @@ pub const METRICS: &[Metric] = &[
         doc: "the longest single penalty, from its first refusal to its end, by limit",
         label: Some(Label::Limit),
         better: Better::Less,
+        by_window: false,
         source: Source::Number {
             read: |totals, limit| match limit {
                 Some(limit) => totals.metrics.penalty_max_us.get(limit).copied(),
@@ -429,20 +445,26 @@ pub const METRICS: &[Metric] = &[
         "the most calls that left within one millisecond"
     ),
     total!(kills, Count, Neither, |m: &Metrics| Some(m.kills), None, "processes that died"),
-    total!(
-        store_keys,
-        Count,
-        Less,
-        |m: &Metrics| Some(m.store_keys),
-        None,
-        "ordinary keys in the store at the end of the run"
-    ),
-    total!(
-        store_keys_without_ttl,
-        Count,
-        Less,
-        |m: &Metrics| Some(m.store_keys_without_ttl),
-        None,
-        "keys in the store at the end of the run that will never expire"
-    ),
+    Metric {
+        by_window: false,
+        ..total!(
+            store_keys,
+            Count,
+            Less,
+            |m: &Metrics| Some(m.store_keys),
+            None,
+            "ordinary keys in the store at the end of the run"
+        )
+    },
+    Metric {
+        by_window: false,
+        ..total!(
+            store_keys_without_ttl,
+            Count,
+            Less,
+            |m: &Metrics| Some(m.store_keys_without_ttl),
+            None,
+            "keys in the store at the end of the run that will never expire"
+        )
+    },
 ];

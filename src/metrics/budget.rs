@@ -44,16 +44,24 @@ impl Budget {
 
     fn open_ppm(&self, end: Time) -> Option<Option<u64>> {
         let (start, level) = self.open?;
-        let available = u128::from(level.available) + micro_tokens(level.rate, end - start);
-        Some(ppm(self.taken_in_sample, available))
+        Some(utilisation_ppm(Some(level), end - start, self.taken_in_sample))
     }
 
-    /// Over the run; `None` without a token-wide limit.
-    pub(super) fn total_ppm(&self, horizon: Time) -> Option<u64> {
-        let limit = self.limit?;
-        let run = micro_tokens(limit.rate, horizon - Time::ZERO);
-        ppm(self.taken + self.taken_in_sample, u128::from(limit.capacity) + run)
+    /// Tokens taken so far.
+    pub(super) const fn taken(&self) -> u64 {
+        self.taken + self.taken_in_sample
     }
+
+    /// What the token-wide limit allows at the start: all that it ever holds. `None` without such a limit.
+    pub(super) fn full(&self) -> Option<Level> {
+        self.limit.map(|level| Level { available: level.capacity, ..level })
+    }
+}
+
+/// Of a stretch of time, at whose start there was `level`; `None` without a token-wide limit.
+pub(super) fn utilisation_ppm(level: Option<Level>, time: Duration, taken: u64) -> Option<u64> {
+    let level = level?;
+    ppm(taken, u128::from(level.available) + micro_tokens(level.rate, time))
 }
 
 fn micro_tokens(rate: Rate, time: Duration) -> u128 {
@@ -82,7 +90,8 @@ mod tests {
         budget.sample(Time::from_secs(2), level(0));
         let horizon = Time::from_secs(2);
         assert_eq!(budget.samples_ppm(horizon), [Some(750_000), Some(1_000_000)]);
-        assert_eq!(budget.total_ppm(horizon), Some(833_333), "75 of 90");
+        let total = utilisation_ppm(budget.full(), horizon - Time::ZERO, budget.taken());
+        assert_eq!(total, Some(833_333), "75 of 90");
     }
 
     /// Half a second of 30/s offers 15 tokens.
@@ -102,6 +111,6 @@ mod tests {
         let mut budget = Budget::default();
         budget.sample(Time::ZERO, None);
         budget.take(1);
-        assert_eq!(budget.total_ppm(Time::from_secs(1)), None);
+        assert_eq!(utilisation_ppm(budget.full(), Duration::from_secs(1), budget.taken()), None);
     }
 }

@@ -9,7 +9,8 @@ pub(super) struct Depth {
     /// How many chats have a queue of each length.
     chats_at: Vec<u32>,
     max: u32,
-    max_ever: u32,
+    /// The maximum since the last cut.
+    max_since: u32,
     /// By message: whether the sender is done with it, a bit each.
     done: Vec<u64>,
     /// The maximum within each sample.
@@ -22,7 +23,7 @@ impl Depth {
             by_chat: vec![0; chats],
             chats_at: vec![0; 2],
             max: 0,
-            max_ever: 0,
+            max_since: 0,
             done: Vec::new(),
             samples: Vec::new(),
         }
@@ -41,7 +42,7 @@ impl Depth {
         }
         if *depth > self.max {
             self.max = *depth;
-            self.max_ever = self.max_ever.max(self.max);
+            self.max_since = self.max_since.max(self.max);
             if let Some(sample) = self.samples.last_mut() {
                 *sample = (*sample).max(self.max);
             }
@@ -73,8 +74,14 @@ impl Depth {
         self.samples.push(self.max);
     }
 
-    pub(super) const fn max_ever(&self) -> u32 {
-        self.max_ever
+    /// The maximum since the last cut.
+    pub(super) const fn max_since(&self) -> u32 {
+        self.max_since
+    }
+
+    /// The maximum begins anew, with what is there.
+    pub(super) const fn cut(&mut self) {
+        self.max_since = self.max;
     }
 }
 
@@ -104,7 +111,7 @@ mod tests {
                 let longest = queues.iter().map(Vec::len).max().unwrap_or(0) as u32;
                 ever = ever.max(longest);
                 prop_assert_eq!(depth.max, longest);
-                prop_assert_eq!(depth.max_ever(), ever);
+                prop_assert_eq!(depth.max_since(), ever);
                 prop_assert_eq!(depth.samples[0], ever);
             }
         }

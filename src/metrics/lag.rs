@@ -3,11 +3,13 @@
 //! A message that was not delivered counts with its age at the end of the run, as a lower bound: no design improves
 //! its lag by dropping. Chats that were dead when the message fell due are left out.
 
+use std::ops::Range;
+
 use fake_telegram::time::Time;
 use hdrhistogram::Histogram;
 use indexmap::IndexMap;
 
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Line};
 use crate::outcome::{Distribution, Lag, LagCounts};
 use crate::stats::rank;
 
@@ -36,22 +38,20 @@ struct Pair {
 }
 
 impl Lags {
-    pub(super) fn new(ledger: &Ledger, horizon: Time, classes: usize) -> Self {
+    /// Of a run that ends at the end of `run`; what fell due before its start is in no total.
+    pub(super) fn new(ledger: &Ledger, run: Range<Time>, classes: usize) -> Self {
         let mut lags = Self { lags: Vec::with_capacity(ledger.lines().len()), classes: Vec::new() };
         lags.classes.resize_with(classes, Pair::new);
         for line in ledger.lines().iter().filter(|line| line.alive) {
             let class = usize::from(line.class.0);
-            let us = if line.delivered < Time::MAX {
-                let us = (line.delivered - line.due).as_micros();
-                lags.classes[class].delivered.record(us).expect("the histogram grows");
-                us
-            } else {
-                let age = (horizon - line.due).as_micros();
-                lags.classes[class].censored.record(age).expect("the histogram grows");
-                age
-            };
-            lags.classes[class].max = lags.classes[class].max.max(us);
+            let (us, is_delivered) = lag_or_age(line, run.end);
             lags.lags.push(Sample { due: line.due, class, us });
+            if line.due >= run.start {
+                let pair = &mut lags.classes[class];
+                let histogram = if is_delivered { &mut pair.delivered } else { &mut pair.censored };
+                histogram.record(us).expect("the histogram grows");
+                pair.max = pair.max.max(us);
+            }
         }
         lags
     }
@@ -136,6 +136,49 @@ impl Lags {
         let bound = values.iter().position(|(_, exact)| !exact).map(|index| ppm[index]);
         let us = values.into_iter().map(|(us, _)| us).collect();
         Distribution { ppm, us, lower_bound_from_ppm: bound }
+    }
+}
+
+/// The lag of a message that was delivered, or the age at the end of the run of one that was not; and which it is.
+fn lag_or_age(line: &Line, horizon: Time) -> (u64, bool) {
+    if line.delivered < Time::MAX {
+        ((line.delivered - line.due).as_micros(), true)
+    } else {
+        ((horizon - line.due).as_micros(), false)
+    }
+}
+
+/// Quantiles of these messages' lags, of all classes or of one, exact to the microsecond.
+pub(super) fn exact(lines: &[Line], horizon: Time, class: Option<usize>) -> Lag {
+    let of_class = |line: &&Line| line.alive && class.is_none_or(|class| class == usize::from(line.class.0));
+    let lags = || lines.iter().filter(of_class).map(|line| lag_or_age(line, horizon));
+    let mut ages: Vec<u64> = lags().map(|(us, _)| us).collect();
+    if ages.is_empty() {
+        return Lag::default();
+    }
+    let mut delivered: Vec<u64> =
+        lags().filter(|(_, is_delivered)| *is_delivered).map(|(us, _)| us).collect();
+    ages.sort_unstable();
+    delivered.sort_unstable();
+    let samples = ages.len() as u64;
+    let mut lower_bound = Vec::new();
+    let mut quantile = |name: &str, ppm| {
+        let rank = rank(samples, ppm) as usize;
+        let value = ages[rank - 1];
+        if delivered.get(rank - 1) != Some(&value) {
+            lower_bound.push(name.to_owned());
+        }
+        Some(value)
+    };
+    Lag {
+        p50: quantile("p50", 500_000),
+        p90: quantile("p90", 900_000),
+        p99: quantile("p99", 990_000),
+        p999: quantile("p999", 999_000),
+        max: quantile("max", 1_000_000),
+        samples,
+        censored: samples - delivered.len() as u64,
+        lower_bound,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::outcome::{Difference, Finding};
 
 use super::human;
 use super::markdown::escaped;
+use super::provenance::seeds;
 use super::sheet::Tone;
 use super::table::{BOLD, Paint, STYLE, columns_wide, style, wrapped};
 
@@ -58,21 +59,9 @@ pub fn comparison_markdown(comparison: &Comparison, all: bool) -> String {
         if section.rows.is_empty() {
             continue;
         }
-        text += "\n| metric | from | to | change | seeds better : worse | |\n| --- | ---: | ---: | ---: | :---: | --- |\n";
+        text += &format!("\n| {} |\n| --- | ---: | ---: | ---: | :---: | --- |\n", HEADS.join(" | "));
         for row in &section.rows {
-            let finding = match row.tone {
-                Tone::Good | Tone::Bad => format!("**{}**", row.finding),
-                Tone::Plain | Tone::Faint => row.finding.to_owned(),
-            };
-            text += &format!(
-                "| `{}`{} | {} | {} | {} | {} | {finding} |\n",
-                escaped(&row.subject),
-                if row.lower_bound { " ≥" } else { "" },
-                row.from,
-                row.to,
-                row.change,
-                row.won
-            );
+            text += &format!("| {} |\n", row.cells().join(" | "));
         }
     }
     for note in shown.notes() {
@@ -80,6 +69,9 @@ pub fn comparison_markdown(comparison: &Comparison, all: bool) -> String {
     }
     text
 }
+
+/// What stands above [`Row::cells`].
+pub(super) const HEADS: [&str; 6] = ["metric", "from", "to", "change", "seeds better : worse", "finding"];
 
 /// What is shown of a comparison: a section for each pair of designs, and what none of them differs in.
 struct Shown<'a> {
@@ -94,15 +86,15 @@ struct Section<'a> {
 }
 
 /// One difference as text.
-struct Row {
-    subject: String,
-    lower_bound: bool,
-    from: String,
-    to: String,
+pub(super) struct Row {
+    pub(super) subject: String,
+    pub(super) lower_bound: bool,
+    pub(super) from: String,
+    pub(super) to: String,
     /// With its interval if there is one.
-    change: String,
-    won: String,
-    finding: &'static str,
+    pub(super) change: String,
+    pub(super) won: String,
+    pub(super) finding: &'static str,
     tone: Tone,
 }
 
@@ -210,7 +202,7 @@ impl Section<'_> {
 }
 
 impl Row {
-    fn new(difference: &Difference) -> Self {
+    pub(super) fn new(difference: &Difference) -> Self {
         let is_ratio = Metric::named(&difference.metric).is_ok_and(|metric| metric.unit == Unit::Ratio);
         let kind = match difference.unit.as_str() {
             "us" => Kind::Lag,
@@ -246,6 +238,25 @@ impl Row {
             finding,
             tone,
         }
+    }
+}
+
+impl Row {
+    /// The cells of its row in Markdown, below [`HEADS`].
+    pub(super) fn cells(&self) -> [String; 6] {
+        let finding = match self.tone {
+            Tone::Good | Tone::Bad => format!("**{}**", self.finding),
+            Tone::Plain | Tone::Faint => self.finding.to_owned(),
+        };
+        let lower_bound = if self.lower_bound { " ≥" } else { "" };
+        [
+            format!("`{}`{lower_bound}", escaped(&self.subject)),
+            self.from.clone(),
+            self.to.clone(),
+            self.change.clone(),
+            self.won.clone(),
+            finding,
+        ]
     }
 }
 
@@ -366,21 +377,6 @@ fn remarks(Comparison { from, to, .. }: &Comparison) -> Vec<String> {
         remarks.push(format!("other seeds: {} -> {}; {compared}", seeds(&from.seeds), seeds(&to.seeds)));
     }
     remarks
-}
-
-/// `seed 1`, `20 seeds (1 to 20)`, `3 seeds (1, 5, 9)`.
-fn seeds(seeds: &[u64]) -> String {
-    match seeds {
-        [seed] => format!("seed {seed}"),
-        [first, .., last] if seeds.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])) => {
-            format!("{} seeds ({first} to {last})", seeds.len())
-        }
-        _ => {
-            let list: Vec<_> = seeds.iter().take(8).map(u64::to_string).collect();
-            let more = if seeds.len() > 8 { ", …" } else { "" };
-            format!("{} seeds ({}{more})", seeds.len(), list.join(", "))
-        }
-    }
 }
 
 fn rows_text(section: &Section<'_>, paint: &Paint, width: usize) -> String {

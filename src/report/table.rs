@@ -3,11 +3,10 @@
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle, presets};
 
-use crate::gate;
-use crate::outcome::Report;
+use crate::outcome::{Baseline, Difference, Replications, Report, Verdict};
 
 use super::sheet::{self, Column, Sheet, Tone};
-use super::{human, live, verdicts};
+use super::{compare, human, live, provenance, replications, verdicts};
 
 /// The summary as text of at most `width` columns (100 reads best, below 60 it may not fit), with ANSI colours if
 /// `colour`. Colours only repeat what the text says.
@@ -16,12 +15,15 @@ pub fn table(report: &Report, colour: bool, width: usize) -> String {
     let scenario = &report.scenario;
     let store = scenario.store.as_ref().map(|url| format!("store {url}, ")).unwrap_or_default();
     let mut text = format!(
-        "{}  profile {}, {store}{}, seed {}\n",
+        "{}  profile {}, {store}{}, {}\n",
         paint.with(BOLD, &scenario.name),
         scenario.profile,
         human::span(scenario.horizon_us),
-        report.seed
+        provenance::seeds(report.seeds())
     );
+    if let Some(note) = first_seed_only(report) {
+        text += &wrapped(&note, width);
+    }
     let names: Vec<String> = report.designs.iter().map(|design| human::elide(&design.name, 22)).collect();
     for sheet in sheet::sheets(report) {
         text.push('\n');
@@ -33,6 +35,12 @@ pub fn table(report: &Report, colour: bool, width: usize) -> String {
     }
     for line in live::lines(report) {
         text += &wrapped(&line, width);
+    }
+    if let Some(replications) = &report.replications {
+        text += &difference_lines(replications, width);
+    }
+    if let Some(baseline) = &report.baseline {
+        text += &wrapped(&baseline_line(report, baseline), width);
     }
     text += &verdict_lines(report, &paint, width);
     for line in unfinished(report) {
@@ -125,20 +133,77 @@ fn lines_of(columns: &[&Column], names: &[String], paint: &Paint) -> Vec<String>
     table.lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
+/// Why the tables do not show everything; nothing for a single seed.
+pub(super) fn first_seed_only(report: &Report) -> Option<String> {
+    let seeds = report.replications.as_ref()?.seeds.len();
+    (seeds > 1).then(|| {
+        format!("The tables show seed {}, the first of {seeds}; gates are judged on all.", report.seed)
+    })
+}
+
+fn baseline_line(report: &Report, Baseline { file, scenario_hash, .. }: &Baseline) -> String {
+    let other = *scenario_hash != report.scenario.hash;
+    let other = if other { " (of another scenario: what changed may be the scenario)" } else { "" };
+    format!("baseline: {file}{other}")
+}
+
+/// The differences that are news, as many as a reader looks at, and what is to be said of the others.
+fn difference_lines(Replications { differences, seeds, .. }: &Replications, width: usize) -> String {
+    const SHOWN: usize = 12;
+    if differences.is_empty() {
+        return String::new();
+    }
+    let news: Vec<&Difference> =
+        differences.iter().filter(|difference| replications::is_news(difference)).collect();
+    let mut text = format!(
+        "differences over {} seeds, pairwise ([low change high]: 95% interval; seeds better:worse):\n",
+        seeds.len()
+    );
+    for difference in news.iter().take(SHOWN) {
+        let compare::Row { subject, from, to, change, won, finding, .. } = compare::Row::new(difference);
+        let Difference { design, against, .. } = difference;
+        let line =
+            format!("  {design} against {against}: {subject} {from} -> {to}  {change}  {won}  {finding}");
+        text += &wrapped(&line, width);
+    }
+    if news.len() > SHOWN {
+        text += &format!("  and {} more in report.md\n", news.len() - SHOWN);
+    }
+    if let Some(rest) = replications::rest(differences) {
+        text += &wrapped(&format!("  {rest}"), width);
+    }
+    text
+}
+
 fn verdict_lines(report: &Report, paint: &Paint, width: usize) -> String {
     let mut text = String::new();
     for (what, verdicts) in verdicts::lists(report) {
-        let held = verdicts.iter().filter(|verdict| verdict.passed).count();
-        text += &format!("{what}: {held} of {} hold\n", verdicts.len());
+        text += &format!("{what}: {} of {} hold\n", verdicts::held(verdicts), verdicts.len());
+        let mut told: Vec<&str> = vec![&report.reproduce];
         for verdict in verdicts.iter().filter(|verdict| !verdict.passed) {
-            let asked = format!("{}: {} {}", verdict.design, gate::subject(verdict), verdict.expect);
-            let measured = format!("measured {}", verdicts::measured(verdict));
-            let fits = "  FAIL ".len() + asked.chars().count() + 2 + measured.chars().count() <= width;
-            let gap = if fits { "  " } else { "\n       " };
-            text += &format!("  {} {asked}{gap}{measured}\n", paint.with(style(Tone::Bad), "FAIL"));
+            text += &verdict_line(verdict, paint, width);
+            let command = verdict.reproduce.as_deref().filter(|command| !told.contains(command));
+            if let Some(command) = command {
+                text += &format!("       reproduce: {command}\n");
+                told.push(command);
+            }
         }
     }
     text
+}
+
+fn verdict_line(verdict: &Verdict, paint: &Paint, width: usize) -> String {
+    let bound = verdicts::bound(verdict).map(|bound| format!(" (that is {bound})")).unwrap_or_default();
+    let asked = format!("{}: {}{bound}", verdict.design, verdicts::claim(verdict));
+    let place = verdicts::place(verdict);
+    let place = if place.is_empty() { place } else { format!(" {place}") };
+    let measured = match verdict.measured {
+        Some(_) => format!("measured {}{place}", verdicts::measured(verdict)),
+        None => verdicts::measured(verdict),
+    };
+    let fits = "  FAIL ".len() + asked.chars().count() + 2 + measured.chars().count() <= width;
+    let gap = if fits { "  " } else { "\n       " };
+    format!("  {} {asked}{gap}{measured}\n", paint.with(style(Tone::Bad), "FAIL"))
 }
 
 fn events(report: &Report) -> String {

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fake_telegram::http::options::Options;
 use fake_telegram::time::Time;
 
+use super::reproduce::{command, owned, quoted};
 use super::simulate::{self, Closed, Ends, Simulation};
-use super::{Failed, Progress, RunError, command, owned, quoted, report};
+use super::{Failed, Finished, Progress, RunError, Saved, report};
 use crate::event::Observer;
 use crate::executor::Executor;
-use crate::gate;
+use crate::gate::{self, Runs};
 use crate::live::{Ended, Known, RealTime, StoreLink, Target, TargetError};
 use crate::outcome::{LiveStore, Outcome, Report};
 use crate::scenario::Scenario;
@@ -26,6 +27,8 @@ pub struct Drive<'a> {
     /// Against which server, with a token for each of the scenario's; `None`: for each design one of our own, with the
     /// scenario's rules, faults and chats.
     pub target: Option<Target>,
+    /// The saved result that conditions refer to.
+    pub baseline: Option<&'a Saved>,
     /// Whether to judge what the scenario is known to show: in virtual time, that is.
     pub judge: bool,
     /// Whether somebody wants it to end: what happened until then is the result.
@@ -51,29 +54,33 @@ pub fn drive(
     progress: &dyn Fn(Progress),
     mut observers: impl FnMut(usize) -> Vec<Box<dyn Observer>>,
 ) -> Result<Report, Failed> {
-    let mut outcomes = Vec::new();
+    let mut results = Vec::new();
     for design in &drive.designs {
         let simulation = Simulation { scenario, design: *design, seed: drive.seed, shuffle_ties: None };
-        outcomes.push(if drive.interrupted.load(Ordering::Relaxed) {
+        let result = if drive.interrupted.load(Ordering::Relaxed) {
             Ok(None)
         } else {
             let one = || one(&simulation, drive, progress, observers(*design));
             simulate::or_say(&simulation, one).map(Some)
-        });
+        };
+        results.push(Finished { seed: None, design: *design, result });
     }
-    let mut reproduce = command("drive", scenario, &drive.designs, drive.seed);
+    let mut reproduce = command("drive", scenario, &drive.designs, &[drive.seed]);
     if let Some(target) = &drive.target {
         reproduce += &format!(" --url {}", quoted(target.url()));
         reproduce += &" --token …".repeat(scenario.tokens.len());
     }
     reproduce += owned(scenario, drive.target.as_ref().is_none_or(Target::is_loopback));
-    let mut made = report(scenario, &drive.designs, drive.seed, outcomes, reproduce);
-    let report = made.as_mut().unwrap_or_else(|failed| &mut *failed.report);
+    let (mut report, finished, errors) = report(scenario, drive.seed, results, reproduce);
+    report.designs = finished.into_iter().map(|(_, outcome)| outcome).collect();
+    let saved = drive.baseline.map(|saved| Runs::of(&saved.report)).unwrap_or_default();
+    report.gates = gate::judge(&scenario.gates, &Runs::of(&report), &saved);
     if drive.judge {
-        report.expectations = gate::judge(&scenario.expectations, &report.designs);
+        report.expectations = gate::judge(&scenario.expectations, &Runs::of(&report), &saved);
     }
+    report.baseline = drive.baseline.map(Saved::info);
     report.host.wall_ms = report.designs.iter().map(|design| design.host.wall_ms).sum();
-    made
+    if errors.is_empty() { Ok(report) } else { Err(Failed { report: Box::new(report), errors }) }
 }
 
 /// One design. A server elsewhere has a past, and forgets it before each.
@@ -115,8 +122,9 @@ fn one(
     let store_line = redis.clone().map(link);
     let sim = simulate::prepare(simulation, observers, Ends { server, store, store_line }, &executor);
     let horizon = scenario.horizon();
+    let mut last = Time::ZERO;
     let go_on = |now| {
-        progress(Progress { design, now, horizon });
+        progress(Progress { design, now, by: now - std::mem::replace(&mut last, now) });
         !drive.interrupted.load(Ordering::Relaxed)
     };
     // Deadlines are told by the store's clock and waited for by ours, so both begin together.

@@ -16,6 +16,7 @@ use crate::check::EarlyRetries;
 use crate::env::{Env, Process};
 use crate::event::{EventHash, Observer};
 use crate::executor::{Executor, Stalled};
+use crate::gate;
 use crate::ledger::Ledger;
 use crate::metrics::{Ending, Metrics, Steps};
 use crate::observers::Observers;
@@ -154,6 +155,7 @@ pub(super) fn prepare(
             key(seed, "store/round-trip"),
         ),
         sample: steps.sample(),
+        cuts: cuts(scenario),
         observers,
     };
     Sim::new(setup, executor.handle().clone())
@@ -183,11 +185,19 @@ pub(super) fn close(
         penalties,
         store_keys: sim.store().keys(end),
         classes: scenario.classes.clone(),
+        warm_up: Time::ZERO + scenario.warm_up,
     };
     let finished = sim.finish(|penalties, observers, missing| {
         let Observers { hash, ledger, early_retries, metrics, .. } = observers;
-        let outcome = metrics.outcome(&design.name, *hash, ledger, early_retries.count, &ending(penalties));
-        (Closed { outcome, missing }, metrics.deliveries() + ledger.reused)
+        let (ending, early) = (ending(penalties), early_retries.count);
+        let mut outcome = metrics.outcome(&design.name, *hash, ledger, early, &ending);
+        for width in gate::widths(scenario.rules()) {
+            let windows = metrics.windows(width, ledger, early, &ending);
+            outcome.windows.extend(gate::worst(scenario.rules(), width, &windows));
+        }
+        let delivered = ledger.lines().iter().filter(|line| line.delivered < Time::MAX).count() as u64;
+        let known = delivered + ledger.duplicated.iter().sum::<u64>();
+        (Closed { outcome, missing }, known, metrics.deliveries() + ledger.reused)
     });
     // In real time the report says so.
     #[cfg(feature = "redis")]
@@ -197,12 +207,12 @@ pub(super) fn close(
         executor.clear();
         return Err(RunError::Store { design: design.name.clone(), what });
     }
-    let (closed, deliveries) = finished.map_err(|message| RunError::Invariant {
+    let (closed, known, deliveries) = finished.map_err(|message| RunError::Invariant {
         design: design.name.clone(),
         what: format!("message {message} should be in the store, and is in no queue there"),
     })?;
     executor.clear();
-    balance(&closed.outcome, deliveries)?;
+    balance(&closed.outcome, known, deliveries)?;
     Ok(closed)
 }
 
@@ -253,19 +263,32 @@ pub(super) fn open_store(simulation: &Simulation<'_>) -> Result<Store, RunError>
 const LONGEST_ON_REDIS: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// The books balance, and they agree with what the server counted and what was used again.
-fn balance(outcome: &Outcome, deliveries: u64) -> Result<(), RunError> {
+fn balance(outcome: &Outcome, known: u64, deliveries: u64) -> Result<(), RunError> {
     let metrics = &outcome.metrics;
     let sum =
         metrics.delivered + metrics.dead + metrics.expired + metrics.dropped + metrics.pending + metrics.lost;
     let what = if sum != metrics.due {
         format!("the ledger does not balance: {} messages were due and {sum} are accounted for", metrics.due)
-    } else if metrics.delivered + metrics.duplicated != deliveries {
-        let known = metrics.delivered + metrics.duplicated;
+    } else if known != deliveries {
         format!("there were {deliveries} deliveries and the ledger knows of {known}")
     } else {
         return Ok(());
     };
     Err(RunError::Invariant { design: outcome.name.clone(), what })
+}
+
+/// Where totals are cut: at the end of the warm-up, and at the edges of the windows that rules ask for.
+fn cuts(scenario: &Scenario) -> Vec<Time> {
+    let end = Time::ZERO + scenario.horizon();
+    let edges = gate::widths(scenario.rules()).into_iter().flat_map(|width| {
+        std::iter::successors(Some(Time::ZERO + width), move |edge| Some(edge.saturating_add(width)))
+            .take_while(|edge| *edge < end)
+    });
+    let mut cuts: Vec<Time> =
+        edges.chain([Time::ZERO + scenario.warm_up]).filter(|cut| *cut > Time::ZERO).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    cuts
 }
 
 fn model(scenario: &Scenario, seed: u64) -> Model {

@@ -17,7 +17,7 @@ use self::designs::Defaults;
 use super::document::{Document, Table};
 use super::settings::{Chats, Settings, WorkloadSettings};
 use super::{NamedWorkload, Scenario, ScenarioError};
-use crate::gate::{Known, Rule, RuleError, Written};
+use crate::gate::{Reference, Rule, RuleError, Written};
 use crate::registry::Registry;
 use crate::store::plan::Plan;
 use crate::workload::Site;
@@ -52,9 +52,9 @@ impl<'a> Reader<'a> {
             *store = Spanned::new(span, DeValue::Table([entry].into_iter().collect()));
         }
         let top = root.clone();
-        let [server, workload, design, expect] =
-            ["server", "workload", "design", "expect"].map(|key| root.take(key));
-        let mut settings: Settings = self.document.read(root, &["server", "workload", "design", "expect"])?;
+        const OTHERS: [&str; 5] = ["server", "workload", "design", "gate", "expect"];
+        let [server, workload, design, gate, expect] = OTHERS.map(|key| root.take(key));
+        let mut settings: Settings = self.document.read(root, &OTHERS)?;
         self.check(&settings, &top)?;
         settings.store.round_trip_p99 = Some(settings.store.round_trip_p99());
         if !settings.name.is_empty() {
@@ -78,6 +78,7 @@ impl<'a> Reader<'a> {
             seed: settings.seed as u64,
             duration: settings.duration,
             drain: settings.drain,
+            warm_up: settings.warm_up,
             server,
             faults,
             population: population(&settings.chats),
@@ -88,6 +89,8 @@ impl<'a> Reader<'a> {
             tokens: Vec::new(),
             workloads: Vec::new(),
             designs: Vec::new(),
+            gates: Vec::new(),
+            asked_gates: Vec::new(),
             expectations: Vec::new(),
             hash: String::new(),
             normal,
@@ -95,7 +98,8 @@ impl<'a> Reader<'a> {
         let files = self.workloads(workload, &mut scenario)?;
         let defaults = Defaults { processes: settings.processes, workers: settings.workers };
         self.designs(design, defaults, &mut scenario)?;
-        self.expectations(expect, &mut scenario)?;
+        scenario.gates = self.rules("gate", gate, &mut scenario)?;
+        scenario.expectations = self.rules("expect", expect, &mut scenario)?;
         scenario.hash = hash(scenario.to_toml().as_bytes(), &files);
         Ok(scenario)
     }
@@ -161,6 +165,13 @@ impl<'a> Reader<'a> {
             return self.wrong(inner("store", "timeout"), message);
         }
         let end = settings.duration + settings.drain;
+        if settings.warm_up >= settings.duration {
+            let message = format!(
+                "`warm_up`: {} leaves nothing of `duration`, {}; lower it",
+                settings.warm_up, settings.duration
+            );
+            return self.wrong(top.at("warm_up"), message);
+        }
         if let Some(late) = store.events.iter().find(|event| event.at >= end) {
             let message =
                 format!("[[store.event]]: `at` is {}, and the run ends at {end}: it never happens", late.at);
@@ -267,37 +278,52 @@ impl<'a> Reader<'a> {
         Ok(files)
     }
 
-    fn expectations(&self, expect: Option<Spanned<DeValue<'a>>>, scenario: &mut Scenario) -> Result<()> {
-        let tables = self.document.tables(expect, "tables [[expect]]")?;
-        let designs: Vec<String> = scenario.designs.iter().map(|design| design.name.clone()).collect();
-        let limits: Vec<String> = scenario.server.limits.iter().map(|limit| limit.name.clone()).collect();
-        let known = Known { designs: &designs, classes: &scenario.classes, limits: &limits };
-        let mut normal = Vec::new();
-        for expect in tables {
-            let place = expect.clone();
-            let written: Written = self.document.read(expect, &[])?;
-            let rule = Rule::try_from(written.clone()).and_then(|rule| rule.check(known).map(|()| rule));
+    /// The rules of the tables `[[gate]]` or `[[expect]]`.
+    fn rules(
+        &self,
+        key: &str,
+        tables: Option<Spanned<DeValue<'a>>>,
+        scenario: &mut Scenario,
+    ) -> Result<Vec<Rule>> {
+        let tables = self.document.tables(tables, &format!("tables [[{key}]]"))?;
+        let names = scenario.names();
+        let (mut rules, mut normal) = (Vec::new(), Vec::new());
+        for table in tables {
+            let place = table.clone();
+            let written: Written = self.document.read(table, &[])?;
+            let rule = Rule::try_from(written.clone()).and_then(|rule| {
+                if key == "expect"
+                    && rule.conditions.iter().any(|c| c.reference() == Some(&Reference::Baseline))
+                {
+                    return Err(RuleError::Unbased);
+                }
+                rule.check(names.known()).map(|()| rule)
+            });
             let rule = rule.or_else(|error| {
-                let key = match &error {
+                let at = match &error {
                     RuleError::Unknown { what: "metric", .. } => "metric",
+                    RuleError::Over(_) => "over",
                     RuleError::Unknown { what: "class" | "limit", .. } | RuleError::Label { .. } => "where",
                     RuleError::Unknown { name, .. } if written.design.0.contains(name) => "design",
                     _ => "expect",
                 };
-                self.wrong(place.at(key), format!("[[expect]]: {error}"))
+                self.wrong(place.at(at), format!("[[{key}]]: {error}"))
             })?;
-            scenario.expectations.push(rule);
+            rules.push(rule);
             let mut table = toml::Table::new();
             table.insert("metric".to_owned(), written.metric.into());
             table.insert("where".to_owned(), value(&written.r#where));
             table.insert("design".to_owned(), written.design.0.into());
             table.insert("expect".to_owned(), written.expect.0.into());
+            if let Some(over) = written.over {
+                table.insert("over".to_owned(), over.into());
+            }
             normal.push(toml::Value::from(table));
         }
         if !normal.is_empty() {
-            scenario.normal.insert("expect".to_owned(), normal.into());
+            scenario.normal.insert(key.to_owned(), normal.into());
         }
-        Ok(())
+        Ok(rules)
     }
 
     /// Names appear in tables, file names and expectations.

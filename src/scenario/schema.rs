@@ -81,6 +81,7 @@ pub fn schema(registry: &Registry) -> Schema {
                     "additionalProperties": { "oneOf": workloads },
                 },
                 "design": { "description": "What is compared.", "type": "array", "minItems": 1, "items": design },
+                "gate": { "description": "What designs must pass.", "type": "array", "items": expect },
                 "expect": { "description": "What the scenario is known to show.", "type": "array", "items": expect },
             },
             "required": ["workload", "design"],

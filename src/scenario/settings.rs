@@ -38,6 +38,10 @@ pub(super) struct Settings {
     /// How long after that the run goes on, so that what is late can still arrive.
     #[serde(default = "ten_minutes")]
     pub(super) drain: Duration,
+    /// How much of the beginning is left out of all totals: messages that fall due in it, and what happens in it. Plots
+    /// show it.
+    #[serde(default)]
+    pub(super) warm_up: Duration,
     /// Processes of a design that says nothing else.
     #[serde(default = "one", deserialize_with = "some")]
     #[schemars(range(min = 1))]

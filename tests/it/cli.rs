@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use assert_cmd::Command;
+use floodlab::gate::{METRICS, Rule};
 use floodlab::outcome::Unfinished;
 use floodlab::report;
 use floodlab::run::{self, Options, Progress};
@@ -89,7 +90,7 @@ fn a_run_prints_the_table_and_leaves_the_folder() {
     assert!(out.contains("floodlab run scenarios/small.toml --seed 1"), "{out}");
     assert!(out.ends_with("report: reports/small\n"), "{out}");
     assert!(!out.contains('\x1b'), "no colours where there is no terminal");
-    for file in ["report.json", "report.md"] {
+    for file in ["report.json", "report.md", "comment.md"] {
         assert!(directory.path().join("reports/small").join(file).exists(), "{file}");
     }
     let drafts = fs::read_dir(directory.path().join("reports/small")).expect("the folder");
@@ -104,7 +105,7 @@ fn formats_and_exports_hold_the_same_result() {
     let (code, out, _) = floodlab(
         directory.path(),
         "run scenarios/small.toml --format json -o out --export-json a.json --export-json b/c.json --export-md d.md \
-         --export-svg lag-p99=e.svg --export-png f.png",
+         --export-junit g.xml --export-svg lag-p99=e.svg --export-png f.png",
     );
     assert_eq!(code, 0);
     assert_eq!(out, read("out/report.json"));
@@ -113,6 +114,8 @@ fn formats_and_exports_hold_the_same_result() {
     assert_eq!(read("d.md"), read("out/report.md"));
     assert_eq!(read("e.svg"), read("out/lag-p99.svg"));
     assert!(directory.path().join("f.png").exists());
+    let (_, junit, _) = floodlab(directory.path(), "run scenarios/small.toml --export-junit -");
+    assert_eq!(junit.replace("-o out", ""), read("g.xml").replace("-o out", ""));
     for (export, file) in [("--export-md -", "report.md"), ("--format quiet --export-json -", "report.json")]
     {
         let (code, out, _) = floodlab(directory.path(), &format!("run scenarios/small.toml {export}"));
@@ -123,6 +126,7 @@ fn formats_and_exports_hold_the_same_result() {
         "--export-md - --export-md -",
         "--format json --export-md -",
         "--format md --export-json -",
+        "--export-junit - --export-md -",
     ] {
         let (code, out, err) = floodlab(directory.path(), &format!("run scenarios/small.toml {line}"));
         assert_eq!((code, out.as_str()), (2, ""), "{line}");
@@ -345,7 +349,7 @@ fn check_prints_what_reads_back() {
 #[test]
 fn lists_are_for_people_and_programs() {
     let directory = directory();
-    for what in ["strategies", "workloads", "profiles", "metrics", "scenarios"] {
+    for what in ["strategies", "workloads", "profiles", "scenarios"] {
         let (code, text, _) = floodlab(directory.path(), &format!("list {what}"));
         let (_, json, _) = floodlab(directory.path(), &format!("list {what} --format json"));
         let json: Vec<serde_json::Value> = serde_json::from_str(&json).expect("JSON");
@@ -388,6 +392,46 @@ fn lists_are_for_people_and_programs() {
     let (code, out, err) = floodlab(directory.path(), "list scenarios --directory nope");
     assert_eq!((code, out.as_str()), (104, ""));
     assert_snapshot!(err, @"error: cannot list the scenarios of nope (--directory names another): No such file or directory (os error 2)");
+}
+
+/// Whoever writes a gate finds in the list what the grammar takes.
+#[test]
+fn the_list_of_metrics_is_enough_to_write_a_gate() {
+    let directory = directory();
+    let (_, json, _) = floodlab(directory.path(), "list metrics --format json");
+    let json: Vec<serde_json::Value> = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json.len(), METRICS.len());
+    let (code, text, _) = floodlab(directory.path(), "list metrics");
+    assert!(code == 0 && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for metric in &json {
+        let get = |key: &str| metric[key].as_str().expect(key).to_owned();
+        let list = |key: &str| -> Vec<String> {
+            let items = metric[key].as_array().expect(key).iter();
+            items.map(|item| item.as_str().expect("a text").to_owned()).collect()
+        };
+        let (name, summaries) = (get("name"), list("summaries"));
+        let line =
+            [&[name.clone(), get("unit")][..], &list("where"), &[summaries.join(", ")]].concat().join(" ");
+        assert!(words(&text).contains(&format!("{line} {}", words(&get("summary")))), "{line}\n{text}");
+        for summary in summaries {
+            let quantity = match (get("unit").as_str(), summary.as_str()) {
+                (_, "rate") | ("share", _) => "1.5%",
+                ("duration", _) => "5s",
+                ("ratio", _) => "1.05",
+                _ => "300k",
+            };
+            let labels = list("where").first().map(|label| format!("{{{label}:x}}")).unwrap_or_default();
+            for subject in [name.clone(), format!("{name}{labels}")] {
+                let gate = format!("{subject}: {summary} <= {quantity}");
+                gate.parse::<Rule>().unwrap_or_else(|error| panic!("{gate}: {error}"));
+            }
+        }
+    }
+    let example = text.lines().find(|line| line.contains("--gate")).expect("an example");
+    for gate in example.split('\'').skip(1).step_by(2) {
+        gate.parse::<Rule>().unwrap_or_else(|error| panic!("{gate}: {error}"));
+    }
 }
 
 /// The committed schemas are what the binary prints.
@@ -650,7 +694,8 @@ fn an_interrupted_report_holds_what_was_finished() {
     let scenario = lab::scenario(&format!("{SMALL}{more}"));
     let interrupted = AtomicBool::new(false);
     let options = Options {
-        seed: 1,
+        seeds: vec![1],
+        baseline: None,
         designs: vec![0, 1, 2],
         jobs: Some(1),
         check_determinism: false,

@@ -69,7 +69,8 @@ fn the_same_run_again_and_on_other_threads_is_the_same_to_the_last_event() {
 fn report(scenario: &Scenario, names: &[&str], jobs: usize, seed: u64, wall_us: u64) -> Report {
     let ticks = AtomicU64::new(0);
     let options = Options {
-        seed,
+        seeds: vec![seed],
+        baseline: None,
         designs: names.iter().map(|name| index(scenario, name)).collect(),
         jobs: Some(jobs),
         check_determinism: false,

@@ -52,7 +52,7 @@ fn outcome_unless(
     interrupted: &AtomicBool,
     progress: &dyn Fn(floodlab::run::Progress),
 ) -> Outcome {
-    let how = Drive { seed: 1, designs: vec![0], target, judge: false, interrupted };
+    let how = Drive { seed: 1, designs: vec![0], target, baseline: None, judge: false, interrupted };
     let report = drive(scenario, &how, progress, |_| Vec::new());
     report.unwrap_or_else(|error| panic!("{error}")).designs.remove(0)
 }
@@ -422,6 +422,7 @@ fn a_server_of_ours_elsewhere_tells_the_truth_and_begins_again_for_each_design()
             seed: 1,
             designs: vec![0, 1],
             target: Some(target.clone()),
+            baseline: None,
             judge: false,
             interrupted: &interrupted,
         };

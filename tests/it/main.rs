@@ -3,6 +3,7 @@
 mod lab;
 mod recount;
 
+mod ci;
 mod cli;
 mod compare;
 mod determinism;

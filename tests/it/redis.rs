@@ -606,7 +606,14 @@ fn driven(text: &str, url: StoreUrl, look: impl Fn(Time)) -> (Metrics, LiveStore
     let mut scenario = lab::scenario(text);
     scenario.store.url = Some(url);
     let interrupted = AtomicBool::new(false);
-    let how = Drive { seed: 1, designs: vec![0], target: None, judge: false, interrupted: &interrupted };
+    let how = Drive {
+        seed: 1,
+        designs: vec![0],
+        target: None,
+        baseline: None,
+        judge: false,
+        interrupted: &interrupted,
+    };
     let report = drive(&scenario, &how, &|progress| look(progress.now), |_| Vec::new());
     let Outcome { metrics, live, .. } = report.unwrap_or_else(|error| panic!("{error}")).designs.remove(0);
     (metrics, live.and_then(|live| live.store).expect("its store was real"))

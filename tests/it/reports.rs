@@ -84,7 +84,7 @@ fn the_folder_holds_every_file_once() {
     let plots = ["budget-utilisation", "lag-p99", "lag-distribution", "throttled", "queue-depth"];
     let stills = plots.iter().flat_map(|name| [format!("{name}.svg"), format!("{name}.png")]);
     let expected: Vec<_> =
-        ["report.json", "report.md"].map(str::to_owned).into_iter().chain(stills).collect();
+        ["report.json", "report.md", "comment.md"].map(str::to_owned).into_iter().chain(stills).collect();
     assert_eq!(names, expected);
 }
 
@@ -144,7 +144,7 @@ fn classes<const N: usize>(classes: [(&str, ClassOutcome); N]) -> IndexMap<Strin
 }
 
 /// Two designs and three classes; every number chosen by hand.
-fn small() -> Report {
+pub(crate) fn small() -> Report {
     let naive = Metrics {
         due: 310_000,
         delivered: 301_744,

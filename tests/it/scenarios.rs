@@ -27,7 +27,8 @@ fn every_expectation_of_every_scenario_holds() {
         let scenario = Scenario::load(&file, &Registry::builtin()).unwrap_or_else(|error| panic!("{error}"));
         assert!(!scenario.expectations.is_empty(), "{} expects nothing", file.display());
         let options = Options {
-            seed: scenario.seed,
+            seeds: vec![scenario.seed],
+            baseline: None,
             designs: (0..scenario.designs.len()).collect(),
             jobs: None,
             check_determinism: false,

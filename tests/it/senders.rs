@@ -110,7 +110,8 @@ fn one_that_stalls_leaves_the_others_their_results() {
         expect = "== 5""#,
     );
     let options = Options {
-        seed: 1,
+        seeds: vec![1],
+        baseline: None,
         designs: vec![0, 1],
         jobs: None,
         check_determinism: false,

@@ -120,7 +120,14 @@ fn simulated(scenario: &Scenario, seed: u64) -> (Outcome, Seen) {
 fn driven(scenario: &Scenario, seed: u64) -> (Outcome, Seen) {
     let eyes = Eyes::default();
     let interrupted = AtomicBool::new(false);
-    let how = Drive { seed, designs: vec![0], target: None, judge: false, interrupted: &interrupted };
+    let how = Drive {
+        seed,
+        designs: vec![0],
+        target: None,
+        baseline: None,
+        judge: false,
+        interrupted: &interrupted,
+    };
     let report = drive(scenario, &how, &|_| {}, |_| vec![Box::new(eyes.clone())]);
     let mut report = report.unwrap_or_else(|error| panic!("{error}"));
     (report.designs.remove(0), eyes.0.take())

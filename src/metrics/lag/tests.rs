@@ -37,7 +37,7 @@ fn ledger(lags_ms: &[Option<u64>]) -> Ledger {
 }
 
 fn summary(lags_ms: &[Option<u64>], horizon_s: u64) -> Lag {
-    Lags::new(&ledger(lags_ms), Time::from_secs(horizon_s), 1).summary(None)
+    Lags::new(&ledger(lags_ms), Time::ZERO..Time::from_secs(horizon_s), 1).summary(None)
 }
 
 /// Within the histogram's three digits.

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::timeline::{Frame, Lives, Toll};
 use super::{Reader, Result, deepest, index_of};
-use crate::gate::RESERVED;
+use crate::gate::BASELINE;
 use crate::names::hint;
 use crate::scenario::document::{Table, culprit};
 use crate::scenario::settings::{GroupSettings, WORKERS_MAX};
@@ -103,8 +103,8 @@ impl<'a> Reader<'a> {
         };
         let name = settings.name.unwrap_or_else(|| first.strategy.kind().to_owned());
         self.check_name(&name, written.at("name"))?;
-        if name == RESERVED {
-            return self.wrong(written.at("name"), format!("`{RESERVED}` is reserved for saved results"));
+        if name == BASELINE {
+            return self.wrong(written.at("name"), format!("`{BASELINE}` is reserved for saved results"));
         }
         Ok((Design { name, groups }, tables))
     }
