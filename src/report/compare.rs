@@ -3,14 +3,14 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
 use crate::compare::{Comparison, PAIRS_MIN, Side};
-use crate::gate::{self, Metric, Unit};
+use crate::gate;
 use crate::outcome::{Difference, Finding};
 
-use super::human;
 use super::markdown::escaped;
 use super::provenance::seeds;
 use super::sheet::Tone;
 use super::table::{BOLD, Paint, STYLE, columns_wide, style, wrapped};
+use super::{human, verdicts};
 
 /// The comparison as text of at most `width` columns, with ANSI colours if `colour`; without `all` only the dials: who was
 /// late, what was lost, what the budget was spent on.
@@ -152,7 +152,7 @@ impl<'a> Shown<'a> {
             );
         }
         if differences().any(|difference| difference.interval.is_some()) {
-            notes.push("[low change high]: 95 % interval of the mean change over seeds.".to_owned());
+            notes.push("In brackets: the mean change over seeds within its 95 % interval.".to_owned());
         }
         notes
     }
@@ -203,10 +203,9 @@ impl Section<'_> {
 
 impl Row {
     pub(super) fn new(difference: &Difference) -> Self {
-        let is_ratio = Metric::named(&difference.metric).is_ok_and(|metric| metric.unit == Unit::Ratio);
         let kind = match difference.unit.as_str() {
             "us" => Kind::Lag,
-            "ppm" if is_ratio && difference.aggregate.is_empty() => Kind::Ratio,
+            "ppm" if verdicts::is_ratio(&difference.metric) => Kind::Ratio,
             "ppm" => Kind::Share,
             _ => Kind::Count,
         };
@@ -215,8 +214,10 @@ impl Row {
             if from > 0 { percent(value, from) } else { kind.signed(value) }
         };
         let change = match interval {
-            Some([low, high]) => format!("[{} {} {}]", signed(*low), signed(*change), signed(*high)),
-            None => signed(*change),
+            Some([low, high]) if difference.finding != Finding::Equal => {
+                format!("[{} {} {}]", signed(*low), signed(*change), signed(*high))
+            }
+            _ => signed(*change),
         };
         let (finding, tone) = match difference.finding {
             Finding::Improved => ("Improved.", Tone::Good),

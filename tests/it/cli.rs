@@ -438,7 +438,7 @@ fn the_list_of_metrics_is_enough_to_write_a_gate() {
 #[test]
 fn schemas_are_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for what in ["scenario", "report"] {
+    for what in ["scenario", "report", "comparison"] {
         let (code, schema, _) = floodlab(root, &format!("schema {what}"));
         assert_eq!(code, 0);
         let committed =

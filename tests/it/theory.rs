@@ -174,7 +174,6 @@ fn intervals_of_replications_hold_the_theory_of_m_d_1() {
         held.iter_mut().zip(results).for_each(|(held, holds)| *held += usize::from(holds));
     }
     // Of 60, at 95 % each, fewer than 51 hold once in a thousand times. All 60 are no surprise.
-    println!("{held:?} of {EXPERIMENTS}");
     assert!(held.iter().all(|held| *held >= 51), "{held:?}");
 }
 

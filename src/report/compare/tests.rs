@@ -1,4 +1,5 @@
 use super::*;
+use crate::gate::Metric;
 
 #[test]
 fn changes_have_about_three_digits() {
@@ -13,18 +14,6 @@ fn changes_have_about_three_digits() {
     assert_eq!([1_500, -35_000, 0].map(|us| Kind::Lag.signed(us)), ["+1.5ms", "-35ms", "0"]);
     assert_eq!([3_000, 3_140, 49, 1_234_567].map(|n| Kind::Count.text(n)), ["3", "3.1", "<0.1", "1,235"]);
     assert_eq!(Kind::Ratio.signed(1_054_999), "+1.05");
-}
-
-#[test]
-fn seeds_in_a_row_are_a_range() {
-    assert_eq!(seeds(&[7]), "seed 7");
-    assert_eq!(seeds(&[1, 2, 3]), "3 seeds (1 to 3)");
-    assert_eq!(seeds(&[1, 5, 9]), "3 seeds (1, 5, 9)");
-    assert_eq!(seeds(&[u64::MAX, 0]), format!("2 seeds ({}, 0)", u64::MAX));
-    assert_eq!(
-        seeds(&(0..30).map(|n| n * n).collect::<Vec<_>>()),
-        "30 seeds (0, 1, 4, 9, 16, 25, 36, 49, …)"
-    );
 }
 
 #[test]
