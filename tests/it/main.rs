@@ -24,4 +24,5 @@ mod senders;
 mod teloxide;
 mod theory;
 #[cfg(feature = "live")]
+mod windows;
 mod worlds;
