@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::outcome::{ClassOutcome, Lag, Metrics, Outcome};
+use fake_telegram::time::Time;
+
+use crate::outcome::{ClassOutcome, Lag, LagCounts, Metrics, Outcome};
 
 fn lag(p99: u64, lower_bound: bool) -> Lag {
     let lower_bound =
@@ -142,7 +144,39 @@ fn errors_name_the_way_out() {
         "lag{class:reply: p(99) <= 5s",
         "`lag{class:reply: p(99) <= 5s` is not a condition: `{` is not closed; write `lag{class:reply}: p(99) <= 5s`",
     );
-    check("}{:", "`}{:` is not a condition: `{` is not closed; write `lag{class:reply}: p(99) <= 5s`");
+    check("}{:", "`}{:` is not a condition: a colon parts metric and condition, as in `lag: p(99) <= 5s`");
+}
+
+#[test]
+fn the_colon_may_be_left_out_before_an_operator() {
+    let two = two();
+    assert_eq!(rule("lost == 0"), rule("lost: == 0"));
+    assert_eq!(rule("throttled{limit:token} <= 14"), rule("throttled{ limit : token }: <= 14"));
+    assert!(passes("throttled{limit:token}: rate < 2%", &two));
+    assert_eq!(rule("lag{class:reply,design:scheduler}: max <= 5s").designs, ["scheduler"]);
+}
+
+#[test]
+fn windows_are_asked_for_in_words() {
+    let asked = rule("lag: p(99) <= 5s, max <= 60s over any 60s");
+    assert_eq!((asked.over, asked.conditions.len()), (Some(Duration::from_mins(1)), 2));
+    let toml = "metric = 'lag'\nexpect = ['p(99) <= 5s', 'max <= 60s']\nover = 'any 60s'";
+    assert_eq!(toml::from_str::<Rule>(toml).expect("a rule"), asked);
+    let check = |text: &str, expected: &str| {
+        let error = text.parse::<Rule>().expect_err(text).to_string();
+        assert!(error.starts_with(expected), "{error}");
+    };
+    check("lag: p(99) <= 5s over 60s", "`over`: `60s` is no window; write it as in `any 60s`");
+    check("lag: p(99) <= 5s over any 60", "`over`: `60` has no unit");
+    check("lag: p(99) <= 5s over any 0s", "`over`: nothing is due in no time");
+    check("lag: p(99) != 5s over any 60s", "`over`: no window is the worst of `p(99) != 5s`");
+    check("store_keys == 0 over any 60s", "`over`: `store_keys` is known for the whole run only");
+    let (designs, classes, limits) = ([], [], []);
+    let horizon = Duration::from_hours(240);
+    let known = Known { designs: &designs, classes: &classes, limits: &limits, horizon };
+    let error = rule("lost == 0 over any 1s").check(known).expect_err("864,000 windows");
+    let expected = "`over`: a run of 10d has more than 100000 windows of 1s; write at least 9s";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]
@@ -245,6 +279,128 @@ fn a_verdict_says_whether_the_truth_may_be_larger() {
     assert_eq!(lower_bounds("lag: p(99) <= 1h"), [false, true]);
     assert_eq!(lower_bounds("lag: p(50) <= 1h"), [false, false], "only the quantiles that would change");
     assert_eq!(lower_bounds("lag{class:reply}: max <= 1h"), [false, false], "nothing was measured");
+}
+
+/// Runs of `scheduler`, by seed from 1; their p99 in seconds, out of 1,000 lags each.
+fn seeds(p99_s: &[u64]) -> Vec<Outcome> {
+    let outcome = |p99: &u64| {
+        let lags =
+            LagCounts { delivered: vec![(1_000_000, 980), (p99 * 1_000_000, 20)], ..LagCounts::default() };
+        let lag_counts = [("reply".to_owned(), LagCounts { max: p99 * 1_000_000, ..lags })];
+        let metrics = Metrics { lag_us: lag(p99 * 1_000_000, false), requests: 1_000, ..Metrics::default() };
+        Outcome { lag_counts: lag_counts.into_iter().collect(), ..outcome("scheduler", metrics) }
+    };
+    p99_s.iter().map(outcome).collect()
+}
+
+fn by_seed<'a>(outcomes: &'a [Outcome], first: u64) -> Vec<Runs<'a>> {
+    let run = |(index, outcome): (usize, &'a Outcome)| Run {
+        seed: first + index as u64,
+        totals: outcome.totals(),
+        lags: Some(&outcome.lag_counts),
+    };
+    vec![Runs { design: &outcomes[0].name, runs: outcomes.iter().enumerate().map(run).collect() }]
+}
+
+/// Of 4,000 lags 80 are above 1 s, 20 of each seed: 99 % of all are at most 3 s, and nothing says so for certain.
+#[test]
+fn of_several_seeds_quantiles_are_judged_on_the_upper_end() {
+    let outcomes = seeds(&[2, 3, 2, 4]);
+    let verdict = |text: &str| judge(&[rule(text)], &by_seed(&outcomes, 1), &[]).remove(0);
+    let judged = verdict("lag: p(99) <= 3s");
+    let interval = judged.interval.expect("there are seeds");
+    assert!(interval[0] <= 2_000_000 && interval[1] > 2_000_000, "{interval:?}");
+    assert_eq!(judged.measured, Some(interval[1] as u64));
+    assert_eq!(judged.passed, interval[1] <= 3_000_000);
+    assert_eq!(judged.seed, Some(4));
+    assert!(verdict("lag: p(99) <= 4s").passed);
+    assert_eq!(verdict("lag: p(99) >= 2s").measured, Some(interval[0] as u64), "the other end");
+}
+
+#[test]
+fn of_several_seeds_all_else_has_to_hold_under_each() {
+    let mut outcomes = seeds(&[2, 3, 2, 4]);
+    let verdict =
+        |outcomes: &[Outcome], text: &str| judge(&[rule(text)], &by_seed(outcomes, 1), &[]).remove(0);
+    let holds = verdict(&outcomes, "lost == 0");
+    assert_eq!((holds.passed, holds.interval), (true, None));
+    outcomes[2].metrics.lost = 1;
+    let fails = verdict(&outcomes, "lost == 0");
+    assert_eq!((fails.passed, fails.measured, fails.seed), (false, Some(1), Some(3)));
+    let max = verdict(&outcomes, "lag: max <= 3s");
+    assert_eq!((max.passed, max.measured, max.seed, max.interval), (false, Some(4_000_000), Some(4), None));
+}
+
+/// Every value is 1 s above the baseline's: seen by pairs there is no doubt, seen apart there is.
+#[test]
+fn a_baseline_with_the_same_seeds_is_compared_by_pairs() {
+    let (old, new) = (seeds(&[2, 30, 2, 4, 9]), seeds(&[3, 31, 3, 5, 10]));
+    let verdict =
+        |text: &str, first| judge(&[rule(text)], &by_seed(&new, 1), &by_seed(&old, first)).remove(0);
+    let paired = verdict("lag: p(99) <= baseline + 1s", 1);
+    assert_eq!((paired.passed, paired.interval), (true, Some([0, 0])));
+    assert!(!verdict("lag: p(99) <= baseline + 999ms", 1).passed);
+    assert!(!verdict("lag: p(99) <= baseline + 1s", 100).passed, "other seeds");
+    assert!(verdict("lag: p(99) <= baseline + 60s", 100).passed);
+}
+
+#[test]
+fn a_design_is_compared_with_itself_in_the_baseline() {
+    let (two, mut old) = (two(), two());
+    old.reverse();
+    old[1].metrics.lag_us = lag(50_000_000, false);
+    let verdicts = judge(&[rule("lag: p(99) <= 1.1 * baseline")], &runs(&two, 1), &runs(&old, 1));
+    let expected = [
+        ("naive-loop", Some(60_000_000), Some(55_000_000), false),
+        ("scheduler", Some(5_000_000), Some(5_500_000), true),
+    ];
+    let told = |v: &Verdict| (v.measured, v.bound, v.passed);
+    for (verdict, (design, measured, bound, passed)) in verdicts.iter().zip(expected) {
+        assert_eq!((verdict.design.as_str(), told(verdict)), (design, (measured, bound, passed)));
+    }
+    assert_eq!(judge(&[rule("lag: p(99) <= baseline")], &runs(&two, 1), &runs(&old[1..], 1)).len(), 1);
+    assert_eq!(judge(&[rule("lag: p(99) <= baseline")], &runs(&two, 1), &[]), []);
+}
+
+/// Three windows: 4 s, 9 s, and one in which 2 s may in truth be more.
+#[test]
+fn the_worst_window_is_judged() {
+    let window = |index: u64, p99, lower_bound, throttled| {
+        let metrics = Metrics {
+            lag_us: lag(p99, lower_bound),
+            requests: 100,
+            throttled: [("token".to_owned(), throttled)].into_iter().collect(),
+            ..Metrics::default()
+        };
+        (Time::from_secs(60 * index), metrics, IndexMap::new())
+    };
+    let judged = |text: &str, windows: &[(Time, Metrics, IndexMap<String, ClassOutcome>)]| {
+        let rules = [rule(text)];
+        let mut outcome = outcome("scheduler", Metrics::default());
+        outcome.windows = worst(&rules, Duration::from_mins(1), windows);
+        let verdict = judge(&rules, &runs(&[outcome], 1), &[]).remove(0);
+        (verdict.measured, verdict.window_us, verdict.passed)
+    };
+    let windows =
+        [window(0, 4_000_000, false, 3), window(1, 9_000_000, false, 9), window(2, 2_000_000, false, 0)];
+    assert_eq!(judged("lag: p(99) <= 9s over any 1min", &windows), (Some(9_000_000), Some(60_000_000), true));
+    assert_eq!(judged("lag: p(99) < 9s over any 1min", &windows), (Some(9_000_000), Some(60_000_000), false));
+    assert_eq!(
+        judged("lag: p(99) >= 2s over any 1min", &windows),
+        (Some(2_000_000), Some(120_000_000), true)
+    );
+    assert_eq!(judged("lag: p(99) == 9s over any 1min", &windows).2, false);
+    assert_eq!(
+        judged("throttled{limit:token}: rate < 9% over any 1min", &windows),
+        (Some(90_000), Some(60_000_000), false)
+    );
+    let mut windows = windows;
+    windows[2] = window(2, 2_000_000, true, 0);
+    assert_eq!(
+        judged("lag: p(99) <= 9s over any 1min", &windows),
+        (Some(2_000_000), Some(120_000_000), false)
+    );
+    assert_eq!(judged("lag: p(99) <= 9s over any 1min", &[]), (None, None, false));
 }
 
 #[test]
