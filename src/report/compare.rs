@@ -307,7 +307,7 @@ fn subject(difference: &Difference) -> String {
 }
 
 /// Whether it is one of the few numbers that tell whether a sender is any good.
-fn is_dial(difference: &Difference) -> bool {
+pub(super) fn is_dial(difference: &Difference) -> bool {
     let labelled = !difference.r#where.is_empty();
     match (difference.metric.as_str(), difference.aggregate.as_str()) {
         ("lag", "p(99)") => true,

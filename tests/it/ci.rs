@@ -196,7 +196,7 @@ fn the_table_says_where_a_gate_failed_and_how_to_see_it() {
            measured 7.102s [6.8s, 7.102s] in the window from 1h12m, worst seed 7
            reproduce: floodlab run s.toml --design scheduler --seed 7
       FAIL scheduler: lag{class:nobody & <co>} p(99) <= 5s  no samples
-      FAIL naive-loop: lag p(99) <= baseline * 1.1 (that is 5.5s)  measured ≥3h03m (11000s)
+      FAIL naive-loop: lag p(99) <= baseline * 1.1, that is 5.5s  measured ≥3h03m (11000s)
            reproduce: floodlab run s.toml --design naive-loop --seed 1
     ");
 }
@@ -275,8 +275,12 @@ fn differences_that_are_news_are_shown_and_the_rest_is_counted() {
     let text = report::comment(&report);
     let row = "| scheduler | naive-loop | `lag p(99)` | 10s | 9.0s | [-12.0% -10.0% -8.00%] | 18:2 | **Improved.** |";
     assert!(text.contains(row), "{text}");
-    assert!(text.contains("| [+8.89% +11.1% +13.3%] | 18:2 | **Regressed.** |"), "{text}");
-    assert!(!text.contains("| `lost` |"), "{text}");
+    assert!(
+        text.contains("| `duplicated` | 90 | 100 | [+8.89% +11.1% +13.3%] | 18:2 | **Regressed.** |"),
+        "{text}"
+    );
+    assert!(text.contains("Different as well, see `report.md`: 1 other metric."), "{text}");
+    assert!(!text.contains("| naive-loop | `lost` |"), "{text}");
     assert!(text.contains("No difference detected in 2 other metrics."), "{text}");
     assert!(text.contains("Within the noise threshold: 1 other metric."), "{text}");
     assert!(text.contains("hash `fedcba9876543210`, now `0123456789abcdef`"), "{text}");
@@ -299,8 +303,8 @@ fn fewer_than_five_pairs_say_nothing() {
     all.seeds.truncate(3);
     all.differences.iter_mut().for_each(|difference| difference.finding = Finding::TooFew);
     let text = report::comment(&report);
-    assert!(text.contains("Fewer than five pairs, so nothing is said of 6 metrics."), "{text}");
-    assert!(!text.contains("improved") && !text.contains("regressed"), "{text}");
+    assert!(text.contains("Too few seeds to say anything of 6 metrics."), "{text}");
+    assert!(!text.contains("Improved") && !text.contains("Regressed"), "{text}");
 }
 
 /// GitHub takes 65,536 characters.
