@@ -61,7 +61,7 @@ pub fn comparison_markdown(comparison: &Comparison, all: bool) -> String {
         }
         text += &format!("\n| {} |\n| --- | ---: | ---: | ---: | :---: | --- |\n", HEADS.join(" | "));
         for row in &section.rows {
-            text += &format!("| {} |\n", row.cells().join(" | "));
+            text += &format!("| {} |\n", row.cells().map(|cell| escaped(&cell)).join(" | "));
         }
     }
     for note in shown.notes() {
@@ -240,7 +240,7 @@ impl Row {
         };
         let lower_bound = if self.lower_bound { " ≥" } else { "" };
         [
-            format!("`{}`{lower_bound}", escaped(&self.subject)),
+            format!("`{}`{lower_bound}", self.subject),
             self.from.clone(),
             self.to.clone(),
             self.change.clone(),
@@ -307,7 +307,7 @@ fn subject(difference: &Difference) -> String {
 }
 
 /// Whether it is one of the few numbers that tell whether a sender is any good.
-fn is_dial(difference: &Difference) -> bool {
+pub(super) fn is_dial(difference: &Difference) -> bool {
     let labelled = !difference.r#where.is_empty();
     match (difference.metric.as_str(), difference.aggregate.as_str()) {
         ("lag", "p(99)") => true,
