@@ -89,8 +89,7 @@ fn baseline(report: &Report) -> String {
 /// What differs between designs, if several seeds were run.
 fn differences(report: &Report) -> String {
     let Some(all) = &report.replications else { return String::new() };
-    let news: Vec<_> =
-        all.differences.iter().filter(|difference| replications::is_news(difference)).collect();
+    let news = replications::news(&all.differences);
     let mut text = shortened(
         &news,
         |news| {

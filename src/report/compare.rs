@@ -61,7 +61,7 @@ pub fn comparison_markdown(comparison: &Comparison, all: bool) -> String {
         }
         text += &format!("\n| {} |\n| --- | ---: | ---: | ---: | :---: | --- |\n", HEADS.join(" | "));
         for row in &section.rows {
-            text += &format!("| {} |\n", row.cells().join(" | "));
+            text += &format!("| {} |\n", row.cells().map(|cell| escaped(&cell)).join(" | "));
         }
     }
     for note in shown.notes() {
@@ -251,7 +251,7 @@ impl Row {
         };
         let lower_bound = if self.lower_bound { " ≥" } else { "" };
         [
-            format!("`{}`{lower_bound}", escaped(&self.subject)),
+            format!("`{}`{lower_bound}", self.subject),
             self.from.clone(),
             self.to.clone(),
             self.change.clone(),
@@ -318,7 +318,7 @@ fn subject(difference: &Difference) -> String {
 }
 
 /// The place of the few numbers that tell whether a sender is any good; `None` of all others.
-fn dial(difference: &Difference) -> Option<usize> {
+pub(super) fn dial(difference: &Difference) -> Option<usize> {
     let labelled = !difference.r#where.is_empty();
     let wanted = |(metric, aggregate, by_label): &(&str, &str, bool)| {
         (*metric, *aggregate, *by_label) == (&difference.metric, &difference.aggregate, labelled)

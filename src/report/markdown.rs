@@ -93,13 +93,15 @@ pub(super) fn sheet_table(report: &Report, sheet: &Sheet) -> String {
 /// Verdicts as a table, with a column for what was missed if anything was, and for window and worst seed if there are any.
 pub(super) fn verdict_table<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> String {
     let verdicts: Vec<&Verdict> = verdicts.into_iter().collect();
-    let places = verdicts.iter().any(|verdict| !verdicts::place(verdict).is_empty());
+    // Of what holds nobody wants to know where.
+    let place = |verdict: &Verdict| if verdict.passed { String::new() } else { verdicts::place(verdict) };
+    let places = verdicts.iter().any(|verdict| !place(verdict).is_empty());
     let missed = verdicts.iter().any(|verdict| verdicts::missed(verdict).is_some());
     let heads = ["", "design", "metric", "expected", "measured"].into_iter();
     let heads = heads.chain(missed.then_some("missed by")).chain(places.then_some("where"));
     let mut text = head(heads.map(str::to_owned), 4);
     for verdict in &verdicts {
-        let bound = verdicts::bound(verdict).map(|bound| format!(" (that is {bound})"));
+        let bound = verdicts::bound(verdict).map(|bound| format!(", that is {bound}"));
         let cells = [
             if verdict.passed { "pass" } else { "**FAIL**" }.to_owned(),
             verdict.design.clone(),
@@ -108,7 +110,7 @@ pub(super) fn verdict_table<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>)
             verdicts::measured(verdict),
         ];
         let by = missed.then(|| verdicts::missed(verdict).unwrap_or_default());
-        let place = places.then(|| verdicts::place(verdict));
+        let place = places.then(|| place(verdict));
         text += &row(cells.into_iter().chain(by).chain(place));
     }
     text

@@ -3,7 +3,7 @@
 use crate::gate;
 use crate::outcome::{Difference, Estimate, Finding};
 
-use super::{human, verdicts};
+use super::{compare, human, verdicts};
 
 /// An estimate in four cells: metric, value, interval, worst seed.
 pub(super) fn estimate(estimate: &Estimate) -> [String; 4] {
@@ -19,30 +19,38 @@ pub(super) fn estimate(estimate: &Estimate) -> [String; 4] {
     ]
 }
 
-/// Whether a reader wants to see it first.
-pub(super) fn is_news(difference: &Difference) -> bool {
-    matches!(difference.finding, Finding::Improved | Finding::Regressed | Finding::Changed)
+/// The differences that a reader wants to see first: of the few numbers that tell whether a sender is any good.
+pub(super) fn news(differences: &[Difference]) -> Vec<&Difference> {
+    differences
+        .iter()
+        .filter(|difference| is_news(difference) && compare::dial(difference).is_some())
+        .collect()
 }
 
-/// What is to be said of the differences that are no news: `No difference detected in 31 other metrics.`
+/// What is to be said of all others: `No difference detected in 31 other metrics.`
 pub(super) fn rest(differences: &[Difference]) -> Option<String> {
+    let shown = news(differences).len();
     let count = |wanted: &[Finding]| {
         differences.iter().filter(|difference| wanted.contains(&difference.finding)).count()
     };
-    let news = differences.iter().filter(|difference| is_news(difference)).count();
-    let (none, noise, too_few) = (
-        count(&[Finding::NoDifference, Finding::Equal]),
-        count(&[Finding::WithinNoise]),
-        count(&[Finding::TooFew]),
-    );
-    let metrics = |number| {
-        let other = if news > 0 { "other " } else { "" };
+    let metrics = |number: usize| {
+        let other = if shown > 0 { "other " } else { "" };
         format!("{} {other}{}", human::count(number as u64), if number == 1 { "metric" } else { "metrics" })
     };
-    let none = (none > 0).then(|| format!("No difference detected in {}.", metrics(none)));
-    let noise = (noise > 0).then(|| format!("Within the noise threshold: {}.", metrics(noise)));
-    let too_few =
-        (too_few > 0).then(|| format!("Fewer than five pairs, so nothing is said of {}.", metrics(too_few)));
-    let parts: Vec<String> = [none, noise, too_few].into_iter().flatten().collect();
+    let none = count(&[Finding::NoDifference, Finding::Equal]);
+    let noise = count(&[Finding::WithinNoise]);
+    let too_few = count(&[Finding::TooFew]);
+    let more = differences.iter().filter(|difference| is_news(difference)).count() - shown;
+    let parts = [
+        (more > 0).then(|| format!("Different as well, see `report.md`: {}.", metrics(more))),
+        (none > 0).then(|| format!("No difference detected in {}.", metrics(none))),
+        (noise > 0).then(|| format!("Within the noise threshold: {}.", metrics(noise))),
+        (too_few > 0).then(|| format!("Too few seeds to say anything of {}.", metrics(too_few))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+fn is_news(difference: &Difference) -> bool {
+    matches!(difference.finding, Finding::Improved | Finding::Regressed | Finding::Changed)
 }

@@ -153,8 +153,7 @@ fn difference_lines(Replications { differences, seeds, .. }: &Replications, widt
     if differences.is_empty() {
         return String::new();
     }
-    let news: Vec<&Difference> =
-        differences.iter().filter(|difference| replications::is_news(difference)).collect();
+    let news = replications::news(differences);
     let mut text = format!(
         "differences over {} seeds, pairwise ([low change high]: 95% interval; seeds better:worse):\n",
         seeds.len()
@@ -162,17 +161,21 @@ fn difference_lines(Replications { differences, seeds, .. }: &Replications, widt
     for difference in news.iter().take(SHOWN) {
         let compare::Row { subject, from, to, change, won, finding, .. } = compare::Row::new(difference);
         let Difference { design, against, .. } = difference;
-        let line =
-            format!("  {design} against {against}: {subject} {from} -> {to}  {change}  {won}  {finding}");
-        text += &wrapped(&line, width);
+        let won = if won.is_empty() { won } else { format!(" {won}") };
+        let line = format!("{design} against {against}: {subject} {from} -> {to} {change}{won} {finding}");
+        text += &indented(&line, width);
     }
     if news.len() > SHOWN {
         text += &format!("  and {} more in report.md\n", news.len() - SHOWN);
     }
     if let Some(rest) = replications::rest(differences) {
-        text += &wrapped(&format!("  {rest}"), width);
+        text += &indented(&rest, width);
     }
     text
+}
+
+fn indented(text: &str, width: usize) -> String {
+    wrapped(text, width.saturating_sub(2)).lines().map(|line| format!("  {line}\n")).collect()
 }
 
 fn verdict_lines(report: &Report, paint: &Paint, width: usize) -> String {
@@ -193,7 +196,7 @@ fn verdict_lines(report: &Report, paint: &Paint, width: usize) -> String {
 }
 
 fn verdict_line(verdict: &Verdict, paint: &Paint, width: usize) -> String {
-    let bound = verdicts::bound(verdict).map(|bound| format!(" (that is {bound})")).unwrap_or_default();
+    let bound = verdicts::bound(verdict).map(|bound| format!(", that is {bound}")).unwrap_or_default();
     let asked = format!("{}: {}{bound}", verdict.design, verdicts::claim(verdict));
     let place = verdicts::place(verdict);
     let place = if place.is_empty() { place } else { format!(" {place}") };

@@ -42,8 +42,9 @@ pub(super) fn measured(verdict: &Verdict) -> String {
     let Some(value) = verdict.measured else { return "no samples".to_owned() };
     let bound = if verdict.lower_bound { "≥" } else { "" };
     let value = quantity(&verdict.metric, &verdict.unit, value);
+    let of = if verdict.bound.is_some() { "beyond the bound by " } else { "" };
     let interval =
-        verdict.interval.map(|ends| format!(" {}", interval(&verdict.metric, &verdict.unit, ends)));
+        verdict.interval.map(|ends| format!(" {of}{}", interval(&verdict.metric, &verdict.unit, ends)));
     format!("{bound}{value}{}", interval.unwrap_or_default())
 }
 
@@ -65,8 +66,8 @@ pub(super) fn commands(verdicts: &[Verdict]) -> Vec<&str> {
     commands
 }
 
-/// By how much it does not hold: `2.102s, 42.0%`, `≥10s, 200.0%`. Nothing if it holds, if nobody knows (a lower bound below
-/// what is allowed), or if there is no more or less to it (`==`).
+/// By how much it does not hold: `2.102s, 42.0%`, `≥10s, 200.0%`, or `unknown (≥)` for a lower bound below what is allowed.
+/// Nothing if it holds, or if there is no more or less to it (`==`).
 pub(super) fn missed(verdict: &Verdict) -> Option<String> {
     let measured = i128::from(verdict.measured.filter(|_| !verdict.passed)?);
     let (operator, limit) = limit(verdict)?;
@@ -77,6 +78,9 @@ pub(super) fn missed(verdict: &Verdict) -> Option<String> {
         '>' => (excess.map_or(limit - measured, |[low, _]| -low), false),
         _ => return None,
     };
+    if by <= 0 && verdict.lower_bound {
+        return Some("unknown (≥)".to_owned());
+    }
     let by = u64::try_from(by).ok().filter(|by| *by > 0)?;
     // Ten times what is allowed is not read as a share of it.
     let share = u64::try_from(limit).ok().filter(|limit| *limit > 0 && by / 10 < *limit);
@@ -121,7 +125,14 @@ pub(super) fn signed(metric: &str, unit: &str, value: i64) -> String {
 
 /// `[6.8s, 7.102s]`
 pub(super) fn interval(metric: &str, unit: &str, [low, high]: [i64; 2]) -> String {
-    format!("[{}, {}]", signed(metric, unit, low), signed(metric, unit, high))
+    let end = |value: i64| match unit {
+        // Seconds beside minutes and hours are for the value alone.
+        "us" if value.unsigned_abs() >= 60_000_000 => {
+            format!("{}{}", if value < 0 { "-" } else { "" }, human::lag(value.unsigned_abs()))
+        }
+        _ => signed(metric, unit, value),
+    };
+    format!("[{}, {}]", end(low), end(high))
 }
 
 pub(super) fn is_ratio(metric: &str) -> bool {
@@ -154,7 +165,7 @@ mod tests {
         check(Verdict { passed: true, ..plain() }, None);
         check(Verdict { measured: None, ..plain() }, None);
         let below = verdict("p(99) <= 10s", 7_102_000, "us");
-        check(Verdict { lower_bound: true, ..below }, None);
+        check(Verdict { lower_bound: true, ..below }, Some("unknown (≥)"));
         check(verdict("p(99) < 5s", 5_000_000, "us"), None);
         check(verdict("p(99) <= 1s", 7_102_000_000, "us"), Some("1h58m (7101s)"));
         check(verdict("== 0", 3, "count"), None);
@@ -175,6 +186,7 @@ mod tests {
         assert_eq!(measured(&lag), "7.102s [6.8s, 7.102s]");
         let baseline = Verdict { bound: Some(7_000_000), interval: Some([-100_000, 200_000]), ..lag };
         assert_eq!(measured(&baseline), "7.102s beyond the bound by [-100ms, 200ms]");
+        assert_eq!(interval("lag", "us", [-60_000_000, 600_000_000]), "[-1m00s, 10m00s]");
         assert_eq!(interval("throttled", "ppm", [-100, 1_353]), "[-0.01%, 0.1353%]");
         assert_eq!(quantity("lost", "milli", 2_350), "2.35");
         assert_eq!(quantity("lost", "milli", 1_234_567_890), "1,234,568");

@@ -25,4 +25,5 @@ mod senders;
 mod teloxide;
 mod theory;
 #[cfg(feature = "live")]
+mod windows;
 mod worlds;
