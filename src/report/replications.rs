@@ -19,6 +19,20 @@ pub(super) fn estimate(estimate: &Estimate) -> [String; 4] {
     ]
 }
 
+/// An estimate and its interval in one cell: `1.2s [1.1s 1.3s]`.
+pub(super) fn in_a_cell(estimate: &Estimate) -> String {
+    let Estimate { unit, value, low, high, lower_bound, .. } = estimate;
+    let text = |value: u64| match unit.as_str() {
+        "us" => human::lag(value),
+        _ => human::share(value, 1_000_000),
+    };
+    if low == high {
+        return format!("{}{}", if *lower_bound { "≥" } else { "" }, text(*value));
+    }
+    let bound = if *lower_bound { "≥" } else { "" };
+    format!("{bound}{} [{} {bound}{}]", text(*value), text(*low), text(*high))
+}
+
 /// The differences that a reader wants to see first: of the few numbers that tell whether a sender is any good.
 pub(super) fn news(differences: &[Difference]) -> Vec<&Difference> {
     differences

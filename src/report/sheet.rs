@@ -1,8 +1,8 @@
 //! The numbers of a report as sheets of text, a row per design: what the terminal and Markdown both show.
 
-use crate::outcome::{Lag, Metrics, Outcome, Report};
+use crate::outcome::{Estimate, Lag, Metrics, Outcome, Report};
 
-use super::human;
+use super::{human, replications};
 
 /// A table that answers one question.
 pub(super) struct Sheet {
@@ -44,9 +44,47 @@ pub(super) enum Tone {
 
 /// All sheets of a report.
 pub(super) fn sheets(report: &Report) -> Vec<Sheet> {
-    let mut sheets = vec![late(report), spent(report), became(report)];
+    let mut sheets: Vec<Sheet> = over_seeds(report).into_iter().collect();
+    sheets.extend([late(report), spent(report), became(report)]);
     sheets.extend(befell(report));
     sheets
+}
+
+/// What all seeds say together: estimates with their intervals.
+fn over_seeds(report: &Report) -> Option<Sheet> {
+    let estimates = &report.replications.as_ref()?.estimates;
+    let column = |head: &str, metric: &str, aggregate: &str, class: Option<&str>| {
+        let estimate = |design: &Outcome| {
+            let class_of =
+                |estimate: &Estimate| estimate.r#where.values().next().map(String::as_str) == class;
+            estimates.iter().find(|estimate| {
+                estimate.design == design.name
+                    && estimate.metric == metric
+                    && estimate.aggregate == aggregate
+                    && class_of(estimate)
+            })
+        };
+        let found: Vec<_> = report.designs.iter().map(estimate).collect();
+        let tones = relative(found.iter().map(|estimate| estimate.map(|estimate| estimate.value)));
+        let tones: Vec<Tone> = if metric == "lag" { tones } else { vec![Tone::Plain; found.len()] };
+        let cells = found.iter().zip(tones).map(|(estimate, tone)| Cell {
+            text: estimate.map_or_else(|| "-".to_owned(), replications::in_a_cell),
+            tone,
+        });
+        Column { head: head.to_owned(), cells: cells.collect(), optional: false }
+    };
+    let classes = classes(&report.designs);
+    let by_class = classes.iter().filter(|_| classes.len() > 1).map(|class| {
+        let head = format!("lag p99\n{}", human::elide(class, 12));
+        Column { optional: true, ..column(&head, "lag", "p(99)", Some(class)) }
+    });
+    let mut columns: Vec<Column> = by_class.collect();
+    columns.extend([
+        column("lag p99\nall", "lag", "p(99)", None),
+        column("\ndelivered", "delivered", "rate", None),
+        column("429 per\ncall", "throttled", "rate", None),
+    ]);
+    Some(Sheet { title: "over all seeds (value and 95% interval)", columns })
 }
 
 fn late(report: &Report) -> Sheet {
