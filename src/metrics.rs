@@ -207,7 +207,7 @@ impl Metrics {
         let edges: Vec<usize> = (0..cuts.len())
             .filter(|index| {
                 let at = cuts[*index].at;
-                let is_edge = (at - Time::ZERO).as_micros() % width.as_micros() == 0;
+                let is_edge = (at - Time::ZERO).as_micros().is_multiple_of(width.as_micros());
                 at >= ending.warm_up && (is_edge || *index + 1 == cuts.len())
             })
             .collect();

@@ -87,7 +87,8 @@ pub struct Replication {
 /// A value over all seeds and the interval that holds the true one in 95 of 100 such experiments.
 ///
 /// Of a quantile of lag: the quantile of the lags of all seeds together, and an interval of their order statistics that allows for
-/// messages of one seed being alike. Of everything else: the mean over the seeds, and Student's interval.
+/// messages of one seed being alike (Woodruff's). Of a rate: the ratio of totals over all seeds, and its interval by
+/// linearisation. Of everything else: the mean over the seeds, and Student's interval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The design.
@@ -102,7 +103,7 @@ pub struct Estimate {
     pub unit: String,
     /// The estimate.
     pub value: u64,
-    /// The lower end, rounded down.
+    /// The lower end, rounded down and not below 0. If only one seed has a value, the ends are the value.
     pub low: u64,
     /// The upper end, rounded up.
     pub high: u64,
@@ -110,7 +111,8 @@ pub struct Estimate {
     pub seeds: u64,
     /// Whether value and upper end may in truth be larger.
     pub lower_bound: bool,
-    /// The largest value that a single seed has (the smallest, where more is better), and that seed.
+    /// The largest value that a single seed has (the smallest, where more is better; a lower bound is larger than anything
+    /// else), and that seed.
     pub worst: SeedValue,
 }
 
@@ -145,13 +147,13 @@ pub struct Difference {
     pub to: u64,
     /// The mean difference, `to - from`.
     pub change: i64,
-    /// The interval's ends, rounded outwards; `null` with one pair.
+    /// The interval's ends, rounded outwards; `null` with one pair. Without pairs it is that of `unpaired`.
     pub interval: Option<[i64; 2]>,
-    /// The same interval if the seeds were not paired (Welch's), for comparison; `null` with one pair.
+    /// The same interval if the seeds were not paired (Welch's), for comparison; `null` if a side has only one seed.
     pub unpaired: Option<[i64; 2]>,
-    /// Pairs: seeds that both have a value for.
+    /// Pairs: seeds that both have a value for. 0 if they were run under different seeds: then the means of all are compared.
     pub pairs: u64,
-    /// Of these, those in which the design is better; equal ones count for nobody.
+    /// Of these, those in which the design is better; equal ones, and what a lower bound may hide, count for nobody.
     pub won: u64,
     /// Of these, those in which it is worse.
     pub lost: u64,
@@ -165,19 +167,19 @@ pub struct Difference {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// Better, and the interval does not hold zero.
+    /// Better: the interval lies wholly beyond the noise threshold, 1 % of `from`.
     Improved,
-    /// Worse, and the interval does not hold zero.
+    /// Worse, as surely.
     Regressed,
-    /// The interval does not hold zero, and nobody can say which is better.
+    /// Another value, as surely, and nobody can say which is better.
     Changed,
-    /// The interval does not hold zero, and the change is below the noise threshold.
+    /// The interval does not hold zero, and is not wholly beyond the noise threshold.
     WithinNoise,
-    /// The interval holds zero.
+    /// The interval holds zero, or would if what lies behind lower bounds were larger.
     NoDifference,
-    /// All pairs are equal.
+    /// All pairs are equal, as they were recorded.
     Equal,
-    /// Fewer than five pairs: nothing can be said.
+    /// Fewer than five pairs, or without pairs fewer than five seeds on a side: nothing can be said.
     TooFew,
 }
 
@@ -345,7 +347,7 @@ impl Replication {
 impl Report {
     /// Its seeds.
     pub fn seeds(&self) -> &[u64] {
-        self.replications.as_ref().map_or(std::slice::from_ref(&self.seed), |all| &all.seeds)
+        self.replications.as_ref().map_or_else(|| std::slice::from_ref(&self.seed), |all| &all.seeds)
     }
 
     /// What a later run is compared with: all totals, and nothing of the machine or over time.

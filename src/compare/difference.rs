@@ -14,9 +14,10 @@ pub const PAIRS_MIN: u64 = 5;
 /// If they have no seed in common, there are no pairs: the interval is Welch's, and `pairs`, `won` and `lost` are 0. If
 /// they have some, the others are left out.
 ///
-/// One principle decides about lower bounds, as in gates: *a difference is claimed, and a pair won or lost, only if that is so
-/// whatever the true values behind the lower bounds are*. So with a lower bound in `to` nothing has become smaller, with one in `from` nothing has
-/// become larger, and nothing with one is equal: there the finding is that no difference was detected.
+/// One principle decides about lower bounds, as in gates: *a difference is claimed, and a pair won or lost, only if that is
+/// so whatever the true values behind the lower bounds are*. So with a lower bound in `to` nothing has become smaller, and with
+/// one in `from` nothing larger: there the finding is that no difference was detected. Equal is what was recorded: equal
+/// values, and the same of them lower bounds.
 pub fn differences(design: &DesignRuns<'_>, against: &DesignRuns<'_>) -> Vec<Difference> {
     let subjects = Subject::all(&[against, design]);
     subjects.iter().filter_map(|subject| difference(subject, design, against)).collect()
@@ -44,13 +45,16 @@ fn difference(
     let pairs: Vec<(Sample, Sample)> =
         if paired { from.iter().copied().zip(to.iter().copied()).collect() } else { Vec::new() };
     let fewest = to.len().min(from.len()) as u64;
+    let same = |(from, to): &(Sample, Sample)| from.value == to.value && from.lower_bound == to.lower_bound;
     let change = Change {
         better: subject.metric.better,
         from: from_mean,
         interval,
-        equal: from_values.iter().all(|value| *value == to_values[0])
-            && to_values.iter().all(|value| *value == to_values[0])
-            || paired && from_values == to_values,
+        equal: if paired {
+            pairs.iter().all(same)
+        } else {
+            from.iter().all(|from| to.iter().all(|to| same(&(*from, *to))))
+        },
         from_bound: from.iter().any(|sample| sample.lower_bound),
         to_bound: to.iter().any(|sample| sample.lower_bound),
         seeds: fewest,
@@ -99,7 +103,7 @@ struct Change {
 
 impl Change {
     fn finding(&self) -> Finding {
-        if self.equal && !self.from_bound && !self.to_bound {
+        if self.equal {
             return Finding::Equal;
         }
         let Some([low, high]) = self.interval.filter(|_| self.seeds >= PAIRS_MIN) else {

@@ -87,12 +87,8 @@ impl Comparison {
 
 impl Side {
     fn new((file, report): (&str, &Report)) -> Self {
-        let seeds = match &report.replications {
-            Some(replications) => replications.seeds.clone(),
-            None => vec![report.seed],
-        };
         let (tool, scenario) = (report.tool.clone(), report.scenario.clone());
-        Self { file: file.to_owned(), tool, seeds, scenario }
+        Self { file: file.to_owned(), tool, seeds: report.seeds().to_vec(), scenario }
     }
 }
 

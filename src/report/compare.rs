@@ -3,14 +3,14 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 
 use crate::compare::{Comparison, PAIRS_MIN, Side};
-use crate::gate::{self, Metric, Unit};
+use crate::gate;
 use crate::outcome::{Difference, Finding};
 
-use super::human;
 use super::markdown::escaped;
 use super::provenance::seeds;
 use super::sheet::Tone;
 use super::table::{BOLD, Paint, STYLE, columns_wide, style, wrapped};
+use super::{human, verdicts};
 
 /// The comparison as text of at most `width` columns, with ANSI colours if `colour`; without `all` only the dials: who was
 /// late, what was lost, what the budget was spent on.
@@ -100,8 +100,22 @@ pub(super) struct Row {
 
 impl<'a> Shown<'a> {
     fn new(comparison: &'a Comparison, all: bool) -> Self {
-        let shown: Vec<&Difference> =
-            comparison.differences.iter().filter(|difference| all || is_dial(difference)).collect();
+        let pair = |one: &Difference, other: &Difference| {
+            (&one.design, &one.against) == (&other.design, &other.against)
+        };
+        let sections: Vec<Vec<&Difference>> = comparison
+            .differences
+            .chunk_by(pair)
+            .map(|section| {
+                // Dials first; what is none keeps its place behind them.
+                let mut shown: Vec<_> =
+                    section.iter().filter(|difference| all || dial(difference).is_some()).collect();
+                shown.sort_by_key(|difference| dial(difference).unwrap_or(usize::MAX));
+                shown
+            })
+            .filter(|section| !section.is_empty())
+            .collect();
+        let shown = sections.concat();
         let mut equal = Vec::new();
         for difference in &shown {
             let subject = subject(difference);
@@ -115,14 +129,10 @@ impl<'a> Shown<'a> {
                 equal.push(subject);
             }
         }
-        let pair = |difference: &Difference| (difference.design.clone(), difference.against.clone());
-        let sections = shown.chunk_by(|one, other| pair(one) == pair(other)).map(|differences| Section {
-            differences: differences.to_vec(),
-            rows: differences
-                .iter()
-                .filter(|difference| !equal.contains(&subject(difference)))
-                .map(|difference| Row::new(difference))
-                .collect(),
+        let sections = sections.into_iter().map(|differences| {
+            let differing = differences.iter().filter(|difference| !equal.contains(&subject(difference)));
+            let rows = differing.map(|difference| Row::new(difference)).collect();
+            Section { differences, rows }
         });
         Self { sections: sections.collect(), equal }
     }
@@ -142,7 +152,7 @@ impl<'a> Shown<'a> {
             );
         }
         if differences().any(|difference| difference.interval.is_some()) {
-            notes.push("[low change high]: 95 % interval of the mean change over seeds.".to_owned());
+            notes.push("In brackets: the mean change over seeds within its 95 % interval.".to_owned());
         }
         notes
     }
@@ -193,10 +203,9 @@ impl Section<'_> {
 
 impl Row {
     pub(super) fn new(difference: &Difference) -> Self {
-        let is_ratio = Metric::named(&difference.metric).is_ok_and(|metric| metric.unit == Unit::Ratio);
         let kind = match difference.unit.as_str() {
             "us" => Kind::Lag,
-            "ppm" if is_ratio && difference.aggregate.is_empty() => Kind::Ratio,
+            "ppm" if verdicts::is_ratio(&difference.metric) => Kind::Ratio,
             "ppm" => Kind::Share,
             _ => Kind::Count,
         };
@@ -205,8 +214,10 @@ impl Row {
             if from > 0 { percent(value, from) } else { kind.signed(value) }
         };
         let change = match interval {
-            Some([low, high]) => format!("[{} {} {}]", signed(*low), signed(*change), signed(*high)),
-            None => signed(*change),
+            Some([low, high]) if difference.finding != Finding::Equal => {
+                format!("[{} {} {}]", signed(*low), signed(*change), signed(*high))
+            }
+            _ => signed(*change),
         };
         let (finding, tone) = match difference.finding {
             Finding::Improved => ("Improved.", Tone::Good),
@@ -306,21 +317,30 @@ fn subject(difference: &Difference) -> String {
     format!("{metric} {}", difference.aggregate).trim_end().to_owned()
 }
 
-/// Whether it is one of the few numbers that tell whether a sender is any good.
-pub(super) fn is_dial(difference: &Difference) -> bool {
+/// The place of the few numbers that tell whether a sender is any good; `None` of all others.
+pub(super) fn dial(difference: &Difference) -> Option<usize> {
     let labelled = !difference.r#where.is_empty();
-    match (difference.metric.as_str(), difference.aggregate.as_str()) {
-        ("lag", "p(99)") => true,
-        ("lag", "p(50)" | "max") => !labelled,
-        ("throttled", "") => labelled,
-        (
-            "delivered" | "lost" | "duplicated" | "early_retries" | "calls_in_penalty" | "budget_utilisation"
-            | "amplification",
-            "",
-        ) => !labelled,
-        _ => false,
-    }
+    let wanted = |(metric, aggregate, by_label): &(&str, &str, bool)| {
+        (*metric, *aggregate, *by_label) == (&difference.metric, &difference.aggregate, labelled)
+    };
+    DIALS.iter().position(wanted)
 }
+
+/// Metric, aggregate, and whether it is shown by label.
+const DIALS: [(&str, &str, bool); 12] = [
+    ("lag", "p(50)", false),
+    ("lag", "p(99)", false),
+    ("lag", "p(99)", true),
+    ("lag", "max", false),
+    ("delivered", "", false),
+    ("lost", "", false),
+    ("duplicated", "", false),
+    ("throttled", "", true),
+    ("early_retries", "", false),
+    ("calls_in_penalty", "", false),
+    ("budget_utilisation", "", false),
+    ("amplification", "", false),
+];
 
 /// What was run.
 fn setting(side: &Side) -> String {

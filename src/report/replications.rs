@@ -21,7 +21,10 @@ pub(super) fn estimate(estimate: &Estimate) -> [String; 4] {
 
 /// The differences that a reader wants to see first: of the few numbers that tell whether a sender is any good.
 pub(super) fn news(differences: &[Difference]) -> Vec<&Difference> {
-    differences.iter().filter(|difference| is_news(difference) && compare::is_dial(difference)).collect()
+    differences
+        .iter()
+        .filter(|difference| is_news(difference) && compare::dial(difference).is_some())
+        .collect()
 }
 
 /// What is to be said of all others: `No difference detected in 31 other metrics.`

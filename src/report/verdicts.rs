@@ -135,7 +135,7 @@ pub(super) fn interval(metric: &str, unit: &str, [low, high]: [i64; 2]) -> Strin
     format!("[{}, {}]", end(low), end(high))
 }
 
-fn is_ratio(metric: &str) -> bool {
+pub(super) fn is_ratio(metric: &str) -> bool {
     Metric::named(metric).is_ok_and(|metric| metric.unit == Unit::Ratio)
 }
 

@@ -66,6 +66,10 @@ pub fn drive(
         results.push(Finished { seed: None, design: *design, result });
     }
     let mut reproduce = command("drive", scenario, &drive.designs, &[drive.seed]);
+    reproduce.extend(scenario.asked_gates.iter().map(|gate| format!(" --gate {}", quoted(gate))));
+    if let Some(saved) = drive.baseline {
+        reproduce += &format!(" --baseline {}", quoted(&saved.file));
+    }
     if let Some(target) = &drive.target {
         reproduce += &format!(" --url {}", quoted(target.url()));
         reproduce += &" --token …".repeat(scenario.tokens.len());

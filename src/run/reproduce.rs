@@ -1,5 +1,6 @@
 //! The commands that give a result again, for a POSIX shell.
 
+use crate::gate::Rule;
 use crate::outcome::Verdict;
 use crate::scenario::Scenario;
 use crate::store::url::StoreUrl;
@@ -8,10 +9,11 @@ use super::Options;
 
 /// The whole of it.
 pub(super) fn run(scenario: &Scenario, options: &Options<'_>) -> String {
-    with_rest(command("run", scenario, &options.designs, &options.seeds), scenario, options)
+    let gates = scenario.asked_gates.iter().map(String::as_str);
+    with_rest(command("run", scenario, &options.designs, &options.seeds), gates, scenario, options)
 }
 
-/// What shows a verdict: its design, and those that its conditions refer to, under one seed.
+/// What shows a verdict: its design, and that which its condition refers to, under one seed.
 pub(super) fn verdict(scenario: &Scenario, options: &Options<'_>, verdict: &Verdict, seed: u64) -> String {
     let words = |name: &str| verdict.expect.split_whitespace().any(|word| word == name);
     let is_needed = |design: &&usize| {
@@ -19,10 +21,26 @@ pub(super) fn verdict(scenario: &Scenario, options: &Options<'_>, verdict: &Verd
         *name == verdict.design || words(name)
     };
     let designs: Vec<usize> = options.designs.iter().filter(is_needed).copied().collect();
-    with_rest(command("run", scenario, &designs, &[seed]), scenario, options)
+    // Those that were asked for with this condition.
+    let is_its = |gate: &&str| {
+        let written =
+            |rule: &Rule| rule.conditions.iter().any(|condition| condition.written == verdict.expect);
+        gate.parse().is_ok_and(|rule: Rule| rule.metric.name == verdict.metric && written(&rule))
+    };
+    let gates = scenario.asked_gates.iter().map(String::as_str).filter(is_its);
+    with_rest(command("run", scenario, &designs, &[seed]), gates, scenario, options)
 }
 
-fn with_rest(mut command: String, scenario: &Scenario, options: &Options<'_>) -> String {
+fn with_rest<'a>(
+    mut command: String,
+    gates: impl Iterator<Item = &'a str>,
+    scenario: &Scenario,
+    options: &Options<'_>,
+) -> String {
+    command.extend(gates.map(|gate| format!(" --gate {}", quoted(gate))));
+    if let Some(saved) = options.baseline {
+        command += &format!(" --baseline {}", quoted(&saved.file));
+    }
     command += owned(scenario, true);
     if let Some(key) = options.shuffle_ties {
         command += &format!(" --shuffle-ties {key}");
@@ -37,9 +55,6 @@ pub(super) fn command(verb: &str, scenario: &Scenario, designs: &[usize], seeds:
         let names = designs.iter().map(|design| scenario.designs[*design].name.as_str());
         // Names have no characters that a shell would read.
         command += &format!(" --design {}", names.collect::<Vec<_>>().join(","));
-    }
-    for gate in &scenario.asked_gates {
-        command += &format!(" --gate {}", quoted(gate));
     }
     if let Some(url) = &scenario.store.url {
         command += &format!(" --store {}", quoted(&url.to_string()));

@@ -38,13 +38,16 @@ impl Clusters {
             return None;
         }
         let value = self.at_rank(rank(self.samples, ppm));
-        let shares: Vec<_> =
-            self.clusters.iter().map(|cluster| (count_to(cluster, value), count(cluster))).collect();
-        let interval = super::ratio(&shares).map(|share| {
-            // Centred at what was asked for: equal values make the share at the quantile larger.
-            let (asked, samples) = (f64::from(ppm) / 1e6, self.samples as f64);
-            let low = (asked - (share.value - share.low)) * samples;
-            let high = (asked + (share.high - share.value)) * samples;
+        let share = |to: u64| {
+            let shares: Vec<_> =
+                self.clusters.iter().map(|cluster| (count_to(cluster, to), count(cluster))).collect();
+            super::ratio(&shares).map(|share| share.high - share.value)
+        };
+        // Where many values are equal, the share below them is another than that up to them: the less certain one counts.
+        let halves = share(value).zip(share(value.saturating_sub(1)));
+        let interval = halves.map(|(to, below)| {
+            let (asked, half, samples) = (f64::from(ppm) / 1e6, to.max(below), self.samples as f64);
+            let (low, high) = ((asked - half) * samples, (asked + half) * samples);
             (self.at_rank(low.floor() as u64), self.at_rank(high.ceil() as u64))
         });
         Some(Quantile { value, interval })

@@ -291,7 +291,7 @@ fn differences_that_are_news_are_shown_and_the_rest_is_counted() {
         table.contains("20 seeds (1 to 20)") && table.contains("No difference detected in 2 other metrics."),
         "{table}"
     );
-    let mut same = report.clone();
+    let mut same = report;
     same.baseline.as_mut().expect("one").scenario_hash = same.scenario.hash.clone();
     assert!(!report::comment(&same).contains("another scenario"));
 }

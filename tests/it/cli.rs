@@ -45,7 +45,7 @@ expect = "== 10"
 "#;
 
 /// A directory with `scenarios/small.toml`.
-fn directory() -> TempDir {
+pub(crate) fn directory() -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     fs::create_dir(directory.path().join("scenarios")).expect("created");
     write(&directory, "small.toml", SMALL);
@@ -57,7 +57,7 @@ fn write(directory: &TempDir, name: &str, text: &str) {
 }
 
 /// What a command answers: its exit code, standard output and standard error.
-fn floodlab(directory: &Path, line: &str) -> (i32, String, String) {
+pub(crate) fn floodlab(directory: &Path, line: &str) -> (i32, String, String) {
     let mut command = Command::cargo_bin("floodlab").expect("the binary");
     command.current_dir(directory).env_remove("FLOODLAB_SEED").args(line.split_whitespace());
     answer(&mut command)
@@ -438,7 +438,7 @@ fn the_list_of_metrics_is_enough_to_write_a_gate() {
 #[test]
 fn schemas_are_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for what in ["scenario", "report"] {
+    for what in ["scenario", "report", "comparison"] {
         let (code, schema, _) = floodlab(root, &format!("schema {what}"));
         assert_eq!(code, 0);
         let committed =

@@ -5,6 +5,7 @@ mod recount;
 
 mod ci;
 mod cli;
+mod compare;
 mod determinism;
 mod docs;
 mod layers;
@@ -24,4 +25,5 @@ mod senders;
 mod teloxide;
 mod theory;
 #[cfg(feature = "live")]
+mod windows;
 mod worlds;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use fake_telegram::api::Truth;
 use fake_telegram::time::{Duration, Time};
 use floodlab::event::{Event, Observer};
+use floodlab::stats::{self, Clusters, Interval};
 
 use crate::lab::{self, designs};
 
@@ -116,6 +117,74 @@ fn one_worker_waits_as_in_m_d_1() {
             assert!(half < 0.012, "rho {rho}: +- {half}");
         }
     }
+}
+
+/// Intervals from ten short runs of the simulator hold what theory says about 95 times in 100: the mean wait (Student), the share
+/// of those who wait longer than one service (a ratio), and the wait that nine of ten do not exceed (Woodruff).
+#[test]
+fn intervals_of_replications_hold_the_theory_of_m_d_1() {
+    const EXPERIMENTS: usize = 60;
+    const SEEDS: usize = 10;
+    const RHO: f64 = 0.6;
+    let scenario = lab::scenario(&format!(
+        r#"
+        duration = "600s"
+        workers = 1
+        wire = {{ median = "100ms", p99 = "100ms" }}
+        server = {{ profile = "unlimited" }}
+        chats = {{ count = 100 }}
+        [workload.all]
+        kind = "poisson"
+        class = "all"
+        rate = "6/s"
+        {}"#,
+        designs(["naive-loop"])
+    ));
+    let service = CALL.as_secs_f64();
+    let (mean, longer) = (RHO * service / (2.0 * (1.0 - RHO)), 1.0 - waits_at_most(RHO, 1.0));
+    let nine_of_ten = bisect(|t| waits_at_most(RHO, t) - 0.9) * service;
+    let mut held = [0_usize; 3];
+    for experiment in 0..EXPERIMENTS {
+        let seeds = (experiment * SEEDS..(experiment + 1) * SEEDS).map(|seed| {
+            let waits = Rc::new(RefCell::new(Vec::new()));
+            lab::watch(&scenario, "naive-loop", 1_000 + seed as u64, Waits(waits.clone()));
+            // The queue starts empty; after 600 messages that is forgotten.
+            waits.take().split_off(600)
+        });
+        let seeds: Vec<Vec<f64>> = seeds.collect();
+        let means: Vec<f64> = seeds.iter().map(|waits| stats::mean(waits)).collect();
+        let shares: Vec<_> = seeds
+            .iter()
+            .map(|waits| {
+                let long = waits.iter().filter(|wait| **wait > service + 1e-9).count();
+                (long as u64, waits.len() as u64)
+            })
+            .collect();
+        let counted = |waits: &Vec<f64>| waits.iter().map(|wait| ((wait * 1e6) as u64, 1)).collect();
+        let clusters = Clusters::new(seeds.iter().map(counted));
+        let (low, high) = clusters.quantile(900_000).and_then(|found| found.interval).expect("ten seeds");
+        let holds = |interval: Option<Interval>, truth: f64| {
+            interval.is_some_and(|interval| interval.low <= truth && truth <= interval.high)
+        };
+        let results = [
+            holds(stats::student(&means), mean),
+            holds(stats::ratio(&shares), longer),
+            low as f64 <= nine_of_ten * 1e6 && nine_of_ten * 1e6 <= high as f64,
+        ];
+        held.iter_mut().zip(results).for_each(|(held, holds)| *held += usize::from(holds));
+    }
+    // Of 60, at 95 % each, fewer than 51 hold once in a thousand times. All 60 are no surprise.
+    assert!(held.iter().all(|held| *held >= 51), "{held:?}");
+}
+
+/// Where a rising function is zero, between 0 and 100.
+fn bisect(f: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, 100.0);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if f(middle) < 0.0 { low = middle } else { high = middle }
+    }
+    low
 }
 
 /// `n` messages at once to as many chats, at exactly the documented rate: message k leaves at (k - 30)/30 s.
