@@ -10,22 +10,11 @@ mod reports;
 use indexmap::IndexMap;
 
 use crate::gate::{Aggregate, METRICS, Metric, Unit};
-use crate::outcome::{LagCounts, Totals};
+use crate::outcome::{Run, Runs, Totals};
 
 pub use difference::{PAIRS_MIN, differences};
 pub use estimate::estimates;
 pub use reports::{CompareError, Comparison, Side};
-
-/// The runs of one design: a seed each.
-#[derive(Debug, Clone)]
-pub struct DesignRuns<'a> {
-    /// The design.
-    pub name: &'a str,
-    /// Seeds, each once, and what they gave.
-    pub runs: Vec<(u64, Totals<'a>)>,
-    /// The lags of each seed by class, if they are still known; then quantiles are those of all seeds together.
-    pub lags: Option<Vec<(u64, &'a IndexMap<String, LagCounts>)>>,
-}
 
 /// Something that has a value in every run: a summary of a metric, or of a part of it.
 #[derive(Debug, Clone)]
@@ -50,9 +39,8 @@ struct Sample {
 
 impl<'a> Subject<'a> {
     /// Everything that some of the runs have a value of, in the order of metrics.
-    fn all(runs: &[&DesignRuns<'a>]) -> Vec<Self> {
-        let totals: Vec<Totals<'a>> =
-            runs.iter().flat_map(|runs| &runs.runs).map(|(_, totals)| *totals).collect();
+    fn all(runs: &[&Runs<'a>]) -> Vec<Self> {
+        let totals: Vec<Totals<'a>> = runs.iter().flat_map(|runs| &runs.runs).map(|run| run.totals).collect();
         let mut subjects = Vec::new();
         for metric in METRICS {
             let mut labels = vec![None];
@@ -69,8 +57,8 @@ impl<'a> Subject<'a> {
     }
 
     /// The values of the seeds that have one, in their order.
-    fn samples(&self, runs: &DesignRuns<'_>) -> Vec<Sample> {
-        let sample = |&(seed, totals): &(u64, Totals<'_>)| {
+    fn samples(&self, runs: &Runs<'_>) -> Vec<Sample> {
+        let sample = |&Run { seed, totals, .. }: &Run<'_>| {
             let measured = self.metric.measure(totals, self.aggregate, self.label)?;
             let (numerator, denominator) = (measured.numerator, measured.denominator);
             let scale = match self.unit() {

@@ -12,9 +12,10 @@ use rayon::prelude::*;
 
 use crate::compare;
 use crate::executor::Stalled;
-use crate::gate::{self, Run, Runs};
+use crate::gate;
 use crate::outcome::{
-    Baseline, Host, Outcome, Replication, Replications, Report, SCHEMA_VERSION, ScenarioInfo, Unfinished,
+    Baseline, Host, Outcome, Replication, Replications, Report, Run, Runs, SCHEMA_VERSION, ScenarioInfo,
+    Unfinished,
 };
 use crate::scenario::Scenario;
 
@@ -186,12 +187,9 @@ pub fn run(
     if is_replicated {
         report.replications = Some(Replications {
             seeds: options.seeds.clone(),
-            estimates: compare::estimates(&runs.iter().map(compared).collect::<Vec<_>>()),
+            estimates: compare::estimates(&runs),
             differences: runs.split_first().map_or_else(Vec::new, |(first, others)| {
-                others
-                    .iter()
-                    .flat_map(|other| compare::differences(&compared(other), &compared(first)))
-                    .collect()
+                others.iter().flat_map(|other| compare::differences(other, first)).collect()
             }),
             runs: finished.iter().map(|(seed, outcome)| Replication::of(*seed, outcome)).collect(),
         });
@@ -228,14 +226,6 @@ fn runs(finished: &[(u64, Outcome)]) -> Vec<Runs<'_>> {
         .collect()
     };
     designs.into_iter().map(|design| Runs { design, runs: of(design) }).collect()
-}
-
-fn compared<'a>(runs: &Runs<'a>) -> compare::DesignRuns<'a> {
-    compare::DesignRuns {
-        name: runs.design,
-        runs: runs.runs.iter().map(|run| (run.seed, run.totals)).collect(),
-        lags: runs.runs.iter().map(|run| Some((run.seed, run.lags?))).collect(),
-    }
 }
 
 impl Saved {

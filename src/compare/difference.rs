@@ -4,7 +4,7 @@ use crate::gate::Better;
 use crate::outcome::{Difference, Finding};
 use crate::stats;
 
-use super::{DesignRuns, Sample, Subject, values, whole};
+use super::{Runs, Sample, Subject, values, whole};
 
 /// How many pairs it takes to say anything.
 pub const PAIRS_MIN: u64 = 5;
@@ -18,18 +18,14 @@ pub const PAIRS_MIN: u64 = 5;
 /// so whatever the true values behind the lower bounds are*. So with a lower bound in `to` nothing has become smaller, and with
 /// one in `from` nothing larger: there the finding is that no difference was detected. Equal is what was recorded: equal
 /// values, and the same of them lower bounds.
-pub fn differences(design: &DesignRuns<'_>, against: &DesignRuns<'_>) -> Vec<Difference> {
+pub fn differences(design: &Runs<'_>, against: &Runs<'_>) -> Vec<Difference> {
     let subjects = Subject::all(&[against, design]);
     subjects.iter().filter_map(|subject| difference(subject, design, against)).collect()
 }
 
-fn difference(
-    subject: &Subject<'_>,
-    design: &DesignRuns<'_>,
-    against: &DesignRuns<'_>,
-) -> Option<Difference> {
-    let common = |seed: &u64, runs: &DesignRuns<'_>| runs.runs.iter().any(|(other, _)| other == seed);
-    let paired = design.runs.iter().any(|(seed, _)| common(seed, against));
+fn difference(subject: &Subject<'_>, design: &Runs<'_>, against: &Runs<'_>) -> Option<Difference> {
+    let common = |seed: u64, runs: &Runs<'_>| runs.runs.iter().any(|run| run.seed == seed);
+    let paired = design.runs.iter().any(|run| common(run.seed, against));
     let (mut to, mut from) = (subject.samples(design), subject.samples(against));
     if paired {
         from.retain(|sample| to.iter().any(|other| other.seed == sample.seed));
@@ -69,8 +65,8 @@ fn difference(
         pairs.iter().filter(wins).count() as u64
     };
     Some(Difference {
-        design: design.name.to_owned(),
-        against: against.name.to_owned(),
+        design: design.design.to_owned(),
+        against: against.design.to_owned(),
         metric: subject.metric.name.to_owned(),
         r#where: subject.labels(),
         aggregate: subject.aggregate.name().to_owned(),

@@ -2,21 +2,21 @@
 
 use crate::gate::{Aggregate, Better};
 use crate::metrics::Pooled;
-use crate::outcome::{Estimate, LagCounts, SeedValue};
+use crate::outcome::{Estimate, SeedValue};
 use crate::stats::{self, Interval};
 
-use super::{DesignRuns, Sample, Subject, values, whole};
+use super::{Runs, Sample, Subject, values, whole};
 
 /// Every metric of every design, without label and by each value of its label, in each summary that has samples.
 ///
 /// Quantiles of lag are pooled where the lags are known, with Woodruff's interval; where they are not, they are the mean of
 /// the seeds' quantiles with Student's. Rates are ratios of totals, everything else means with Student's interval. Where only one
 /// seed has a value, the ends are the value.
-pub fn estimates(designs: &[DesignRuns<'_>]) -> Vec<Estimate> {
+pub fn estimates(designs: &[Runs<'_>]) -> Vec<Estimate> {
     designs.iter().flat_map(estimates_of).collect()
 }
 
-fn estimates_of(runs: &DesignRuns<'_>) -> Vec<Estimate> {
+fn estimates_of(runs: &Runs<'_>) -> Vec<Estimate> {
     let mut pools: Vec<(Option<&str>, Pooled)> = Vec::new();
     let mut estimates = Vec::new();
     for subject in Subject::all(&[runs]) {
@@ -24,7 +24,7 @@ fn estimates_of(runs: &DesignRuns<'_>) -> Vec<Estimate> {
         let Some(worst) = worst(&subject, &samples) else { continue };
         let lower_bound = samples.iter().any(|sample| sample.lower_bound);
         let mut estimate = Estimate {
-            design: runs.name.to_owned(),
+            design: runs.design.to_owned(),
             metric: subject.metric.name.to_owned(),
             r#where: subject.labels(),
             aggregate: subject.aggregate.name().to_owned(),
@@ -36,9 +36,9 @@ fn estimates_of(runs: &DesignRuns<'_>) -> Vec<Estimate> {
             lower_bound,
             worst: SeedValue { seed: worst.seed, value: whole(worst.value) },
         };
-        let pooled = ppm(subject.aggregate).and_then(|ppm| {
+        let pooled = subject.aggregate.ppm().and_then(|ppm| {
             if !pools.iter().any(|(label, _)| *label == subject.label) {
-                pools.push((subject.label, pool(runs, subject.label)?));
+                pools.push((subject.label, Pooled::of(runs, subject.label)?));
             }
             pools.iter().find(|(label, _)| *label == subject.label)?.1.quantile(ppm)
         });
@@ -86,29 +86,4 @@ fn worst(subject: &Subject<'_>, samples: &[Sample]) -> Option<Sample> {
         if more { smaller } else { larger }
     };
     samples.iter().copied().reduce(|worst, sample| if worse(&sample, &worst) { sample } else { worst })
-}
-
-/// The lags of a class, or all of them; `None` if they are not known.
-fn pool(runs: &DesignRuns<'_>, class: Option<&str>) -> Option<Pooled> {
-    let seeds: Vec<Vec<&LagCounts>> = runs
-        .lags
-        .as_ref()?
-        .iter()
-        .map(|(_, classes)| match class {
-            Some(class) => classes.get(class).into_iter().collect(),
-            None => classes.values().collect(),
-        })
-        .collect();
-    Some(Pooled::new(&seeds))
-}
-
-/// The quantile that a summary is; `None` if it is none.
-fn ppm(aggregate: Aggregate) -> Option<u32> {
-    match aggregate {
-        Aggregate::Median => Some(500_000),
-        Aggregate::P90 => Some(900_000),
-        Aggregate::P99 => Some(990_000),
-        Aggregate::P999 => Some(999_000),
-        Aggregate::Value | Aggregate::Rate | Aggregate::Max => None,
-    }
 }

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::names::hint;
-use crate::outcome::{Difference, Report, SCHEMA_VERSION, ScenarioInfo};
+use crate::outcome::{Difference, Report, Run, Runs, SCHEMA_VERSION, ScenarioInfo};
 
-use super::{DesignRuns, differences};
+use super::differences;
 
 /// How a newer result differs from an older one: what `floodlab compare --format json` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -138,6 +138,7 @@ fn names(report: &Report) -> Vec<&str> {
     names
 }
 
-fn runs<'a>(report: &'a Report, name: &'a str) -> DesignRuns<'a> {
-    DesignRuns { name, runs: report.totals_of(name), lags: None }
+fn runs<'a>(report: &'a Report, design: &'a str) -> Runs<'a> {
+    let run = |(seed, totals)| Run { seed, totals, lags: None };
+    Runs { design, runs: report.totals_of(design).into_iter().map(run).collect() }
 }

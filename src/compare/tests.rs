@@ -3,10 +3,10 @@ use crate::outcome::{
     ClassOutcome, Difference, Estimate, Finding, Lag, LagCounts, Metrics, SeedValue, Totals,
 };
 
-type Run = (u64, Metrics, IndexMap<String, ClassOutcome>);
+type Seed = (u64, Metrics, IndexMap<String, ClassOutcome>);
 
 /// A seed that lost so many of 1,000 messages and delivered the rest, with that many seconds as its largest lag.
-fn run(seed: u64, lost: u64, lower_bound: bool) -> Run {
+fn run(seed: u64, lost: u64, lower_bound: bool) -> Seed {
     let bounds = if lower_bound { vec!["max".to_owned()] } else { Vec::new() };
     let lag_us = Lag { max: Some(lost * 1_000_000), lower_bound: bounds, ..Lag::default() };
     let delivered = 1_000 - lost;
@@ -15,13 +15,16 @@ fn run(seed: u64, lost: u64, lower_bound: bool) -> Run {
     (seed, metrics, IndexMap::from([("reply".to_owned(), class)]))
 }
 
-fn runs(lost: &[u64]) -> Vec<Run> {
+fn runs(lost: &[u64]) -> Vec<Seed> {
     (1..).zip(lost).map(|(seed, lost)| run(seed, *lost, false)).collect()
 }
 
-fn design<'a>(name: &'a str, runs: &'a [Run]) -> DesignRuns<'a> {
-    let totals = |(seed, metrics, classes): &'a Run| (*seed, Totals { metrics, classes, windows: &[] });
-    DesignRuns { name, runs: runs.iter().map(totals).collect(), lags: None }
+fn design<'a>(name: &'a str, runs: &'a [Seed]) -> Runs<'a> {
+    let run = |(seed, metrics, classes): &'a Seed| {
+        let totals = Totals { metrics, classes, windows: &[] };
+        Run { seed: *seed, totals, lags: None }
+    };
+    Runs { design: name, runs: runs.iter().map(run).collect() }
 }
 
 fn estimate<'a>(
@@ -38,11 +41,11 @@ fn estimate<'a>(
     estimates.iter().find(wanted).unwrap_or_else(|| panic!("{metric} {aggregate} {label:?}"))
 }
 
-fn differences_of(to: &[Run], from: &[Run]) -> Vec<Difference> {
+fn differences_of(to: &[Seed], from: &[Seed]) -> Vec<Difference> {
     differences(&design("new", to), &design("old", from))
 }
 
-fn difference(to: &[Run], from: &[Run], metric: &str) -> Difference {
+fn difference(to: &[Seed], from: &[Seed], metric: &str) -> Difference {
     let mut all = differences_of(to, from).into_iter();
     let max = if metric == "lag" { "max" } else { "" };
     all.find(|difference| {
@@ -118,7 +121,8 @@ fn quantiles_are_pooled_where_lags_are_known() {
     };
     let (one, two) = (counts(10, 99), counts(20, 900));
     let apart = design("a", &runs);
-    let pooled = DesignRuns { lags: Some(vec![(1, &one), (2, &two)]), ..apart.clone() };
+    let mut pooled = apart.clone();
+    pooled.runs.iter_mut().zip([&one, &two]).for_each(|(run, lags)| run.lags = Some(lags));
     let median = |runs| estimate(&estimates(&[runs]), "lag", "p(50)", None).clone();
     assert_eq!((median(apart).value, median(pooled.clone()).value), (15, 20));
     let median = median(pooled);
@@ -147,7 +151,7 @@ fn seeds_that_one_side_lacks_are_left_out_unless_all_are() {
     let to = vec![run(3, 31, false), run(7, 999, false), run(2, 22, false)];
     let lost = difference(&to, &from, "lost");
     assert_eq!((lost.pairs, lost.from, lost.to, lost.lost), (2, 25_000, 26_500, 2));
-    let others: Vec<Run> = (11..).zip([1, 2, 3, 2, 1]).map(|(seed, lost)| run(seed, lost, false)).collect();
+    let others: Vec<Seed> = (11..).zip([1, 2, 3, 2, 1]).map(|(seed, lost)| run(seed, lost, false)).collect();
     let lost = difference(&others, &runs(&[101, 102, 103, 102, 101]), "lost");
     assert_eq!((lost.pairs, lost.won, lost.finding), (0, 0, Finding::Improved));
     assert_eq!((lost.change, lost.interval), (-100_000, lost.unpaired));
@@ -190,7 +194,7 @@ fn nothing_is_claimed_that_a_lower_bound_may_hide() {
         runs
     };
     let (few, many, none) = ([10, 12, 11, 10, 13], [20, 21, 23, 22, 20], 5);
-    let check = |from: &[Run], to: &[Run], expected, won_lost| {
+    let check = |from: &[Seed], to: &[Seed], expected, won_lost| {
         let lag = difference(to, from, "lag");
         assert_eq!((lag.finding, (lag.won, lag.lost)), (expected, won_lost), "{lag:?}");
         assert!(lag.lower_bound);

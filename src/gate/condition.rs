@@ -201,7 +201,7 @@ impl Aggregate {
         [Self::Value, Self::Rate, Self::Median, Self::P90, Self::P99, Self::P999, Self::Max];
 
     /// Which quantile it is, in parts per million.
-    pub(super) const fn ppm(self) -> Option<u32> {
+    pub(crate) const fn ppm(self) -> Option<u32> {
         match self {
             Self::Median => Some(500_000),
             Self::P90 => Some(900_000),

@@ -6,51 +6,13 @@
 //!   result the interval is that of the difference, pairwise by seed where both have the same seeds;
 //! - all else (counts, the largest lag, times, equalities, worst windows) has to hold under every seed.
 
-use indexmap::IndexMap;
-
 use crate::metrics::Pooled;
-use crate::outcome::{LagCounts, Report, Totals, Verdict, WindowValue};
+use crate::outcome::{Run, Runs, Verdict, WindowValue};
 use crate::stats;
 
 use super::Rule;
 use super::condition::{Aggregate, Bound, Condition, Operator, Reference, Sign};
 use super::metric::{Measured, Unit};
-
-/// The runs of a design: one, or one for each seed.
-#[derive(Debug, Clone)]
-pub struct Runs<'a> {
-    /// The design's name.
-    pub design: &'a str,
-    /// Its runs, in the order of seeds; at least one.
-    pub runs: Vec<Run<'a>>,
-}
-
-/// One run.
-#[derive(Debug, Clone, Copy)]
-pub struct Run<'a> {
-    /// Its seed.
-    pub seed: u64,
-    /// Its totals.
-    pub totals: Totals<'a>,
-    /// Its lags by class, if they were kept.
-    pub lags: Option<&'a IndexMap<String, LagCounts>>,
-}
-
-impl<'a> Runs<'a> {
-    /// Those of each design of a report, in the order in which it names them.
-    pub fn of(report: &'a Report) -> Vec<Self> {
-        let mut designs: Vec<&str> = report.designs.iter().map(|outcome| outcome.name.as_str()).collect();
-        for run in report.replications.iter().flat_map(|replications| &replications.runs) {
-            if !designs.contains(&run.design.as_str()) {
-                designs.push(&run.design);
-            }
-        }
-        let runs = |design| {
-            report.totals_of(design).into_iter().map(|(seed, totals)| Run { seed, totals, lags: None })
-        };
-        designs.into_iter().map(|design| Runs { design, runs: runs(design).collect() }).collect()
-    }
-}
 
 /// Holds rules against the runs of designs: a verdict for each rule, design that it applies to, and condition, in this
 /// order.
@@ -280,16 +242,8 @@ impl Case<'_> {
         let Self { rule, condition, runs, .. } = self;
         let is_lower_bound = pairs.iter().any(|pair| pair.measured.lower_bound);
         if let Some(ppm) = condition.aggregate.ppm() {
-            let class = rule.r#where.values().next();
-            let of_class = |lags: &'_ IndexMap<String, LagCounts>| -> Vec<LagCounts> {
-                let wanted = lags.iter().filter(|(name, _)| class.is_none_or(|class| class == *name));
-                wanted.map(|(_, counts)| counts.clone()).collect()
-            };
-            let seeds: Option<Vec<_>> = runs.runs.iter().map(|run| run.lags.map(of_class)).collect();
-            let pooled = seeds.and_then(|seeds| {
-                let seeds: Vec<Vec<&LagCounts>> = seeds.iter().map(|seed| seed.iter().collect()).collect();
-                Pooled::new(&seeds).quantile(ppm)
-            });
+            let class = rule.r#where.values().next().map(String::as_str);
+            let pooled = Pooled::of(runs, class).and_then(|pooled| pooled.quantile(ppm));
             if let Some(pooled) = pooled
                 && let (Some(low), Some(high)) = (pooled.low, pooled.high)
             {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use fake_telegram::time::Time;
 
-use crate::outcome::{ClassOutcome, Lag, LagCounts, Metrics, Outcome};
+use crate::outcome::{ClassOutcome, Lag, LagCounts, Metrics, Outcome, Run, Runs};
 
 fn lag(p99: u64, lower_bound: bool) -> Lag {
     let lower_bound =

@@ -1,6 +1,6 @@
 //! Quantiles of lag over several seeds.
 
-use crate::outcome::LagCounts;
+use crate::outcome::{LagCounts, Runs};
 use crate::stats::{Clusters, Quantile};
 
 /// The lags of all seeds together: their histograms, merged.
@@ -30,6 +30,16 @@ pub struct PooledQuantile {
 }
 
 impl Pooled {
+    /// The lags of all runs, of a class or of all; `None` if they were not kept.
+    pub fn of(runs: &Runs<'_>, class: Option<&str>) -> Option<Self> {
+        let lags = runs.runs.iter().map(|run| run.lags).collect::<Option<Vec<_>>>()?;
+        let seeds = lags.into_iter().map(|lags| match class {
+            Some(class) => lags.get(class).into_iter().collect(),
+            None => lags.values().collect(),
+        });
+        Some(Self::new(&seeds.collect::<Vec<Vec<_>>>()))
+    }
+
     /// Of each seed the counts that belong together: of one class, or of all.
     pub fn new(seeds: &[Vec<&LagCounts>]) -> Self {
         let clusters = |age: fn(u64) -> u64| {

@@ -137,7 +137,10 @@ fn lines_of(columns: &[&Column], names: &[String], paint: &Paint) -> Vec<String>
 pub(super) fn first_seed_only(report: &Report) -> Option<String> {
     let seeds = report.replications.as_ref()?.seeds.len();
     (seeds > 1).then(|| {
-        format!("The first table is over all {seeds} seeds, the others show seed {}; gates are judged on all.", report.seed)
+        format!(
+            "The first table is over all {seeds} seeds, the others show seed {}; gates are judged on all.",
+            report.seed
+        )
     })
 }
 
