@@ -275,7 +275,8 @@ pub struct Verdict {
     /// When the worst window begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_us: Option<u64>,
-    /// With replications and where an interval was judged: its ends, in `unit`. `measured` is the end that was judged.
+    /// With replications and where an interval was judged: its ends, in `unit`. Against a quantity it is that of the value, and
+    /// `measured` is the end that was judged; with `bound` it is that of the value less the bound, and `measured` the mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[i64; 2]>,
     /// With replications: the seed with the worst value.

@@ -97,7 +97,7 @@ impl Exports {
             Target::File(file) => Some(file),
         });
         for file in documents.chain(self.plots().map(|target| &target.file)) {
-            check_file(file)?;
+            check_file(file, "cannot export to")?;
         }
         Ok(())
     }
@@ -151,10 +151,10 @@ pub(super) fn check_folder(folder: &Path) -> anyhow::Result<()> {
     probe(folder).with_context(context)
 }
 
-/// Finds out whether a file can be written. Leaves nothing behind.
-pub(super) fn check_file(file: &Path) -> anyhow::Result<()> {
+/// Finds out whether a file can be written; `what` begins the error. Leaves nothing behind.
+pub(super) fn check_file(file: &Path, what: &str) -> anyhow::Result<()> {
     let probed = if file.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { probe(parent(file)) };
-    probed.with_context(|| format!("cannot write {} (name another file)", file.display()))
+    probed.with_context(|| format!("{what} {} (name another file)", file.display()))
 }
 
 /// Writes a file where the first of these folders is that is there; the others would be made below it.

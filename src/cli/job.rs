@@ -133,7 +133,9 @@ impl Job {
     /// Finds out whether the report folder can be written, and the baseline's.
     pub(super) fn check_folder(&self) -> anyhow::Result<()> {
         export::check_folder(&self.folder)?;
-        self.save_baseline.as_deref().map_or(Ok(()), export::check_file)
+        self.save_baseline
+            .as_deref()
+            .map_or(Ok(()), |file| export::check_file(file, "cannot save the baseline to"))
     }
 
     /// Writes and prints what was finished, says what was not, and judges.
