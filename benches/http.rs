@@ -31,6 +31,10 @@ use load::{Connection, as_fast_as_possible, at_a_rate};
 use size::size;
 use tokio::runtime::Runtime;
 
+/// That of the programs.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Enough that a worker seldom waits for the next request.
 const CONNECTIONS: usize = 128;
 

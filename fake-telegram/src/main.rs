@@ -7,6 +7,10 @@ use clap::Parser;
 use fake_telegram::http::cli::{self, Ended, Invalid, Serve};
 use fake_telegram::http::options::Options;
 
+/// Much of what a server does is to allocate and free.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A Bot API server that limits, punishes and fails as Telegram does, on this machine.
 ///
 /// Exit codes: 0 all gates passed, 1 unexpected error, 2 usage, 4 gates and nobody called, 99 a gate failed, 104 a flag

@@ -57,7 +57,7 @@ pub(super) async fn answer(
         "clock" if is_get => Ok(clock(state)),
         "clock" if is_put => set_clock(state, body),
         "shutdown" if is_put => {
-            state.closing.send_replace(true);
+            state.close();
             Ok(json!({ "ok": true }))
         }
         _ if PATHS.split(", ").any(|known| known == path) => {

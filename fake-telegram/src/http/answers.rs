@@ -9,7 +9,7 @@ mod edits;
 mod effects;
 mod text;
 
-pub use checks::check;
+pub use checks::{check, check_messages, is_about_messages};
 pub use effects::perform;
 
 use serde_json::Value;

@@ -46,7 +46,7 @@ struct Job {
     early: Option<LimitIndex>,
 }
 
-/// Answers a call of `method`, in lower case, by the bot with `token`.
+/// Answers a call of `method`, in any case, by the bot with `token`.
 pub(super) async fn call(
     state: &Arc<State>,
     token: &str,
@@ -54,7 +54,7 @@ pub(super) async fn call(
     params: Params,
     aside: Aside,
 ) -> Reply {
-    if *state.closing.borrow() {
+    if state.is_closing() {
         return Reply::failure(&Failure::new(500, "Internal Server Error: restart"));
     }
     let bot = match state.bot(token) {
@@ -76,7 +76,7 @@ pub(super) async fn call(
     }
     let in_flight = job.bot.enter();
     if job.is_too_much() {
-        return go_on(in_flight, job.overload()).await;
+        return Box::pin(go_on(in_flight, job.overload())).await;
     }
     let request = Request {
         token: job.bot.token,
@@ -103,7 +103,7 @@ pub(super) async fn call(
                     None => job.restarts(),
                 }
             };
-            go_on(in_flight, held).await
+            Box::pin(go_on(in_flight, held)).await
         }
     }
 }
@@ -136,7 +136,11 @@ impl Job {
             // The model says so, and counts it.
             return None;
         }
-        let checked = answers::check(&self.as_call(), &self.bot.inner().contents);
+        let call = self.as_call();
+        let checked = answers::check(&call).and_then(|()| match answers::is_about_messages(&call) {
+            true => answers::check_messages(&call, &self.bot.inner().contents),
+            false => Ok(()),
+        });
         checked.err().map(|failure| self.note(Reply::failure(&failure), Outcome::Rejected))
     }
 
@@ -195,13 +199,7 @@ impl Job {
     async fn perform(&self, decision: Decision) -> Result<Reply, Failure> {
         let Self { state, bot, params, .. } = self;
         match self.method.name {
-            "getUpdates" => {
-                let mut closing = state.closing.subscribe();
-                tokio::select! {
-                    updates = bot.inbox.get_updates(params) => updates.map(|updates| Reply::ok(&updates)),
-                    _ = closing.wait_for(|closing| *closing) => Ok(Reply::ok([(); 0])),
-                }
-            }
+            "getUpdates" => Box::pin(self.updates()).await,
             "setWebhook" => {
                 let change = bot.inbox.set_webhook(params)?;
                 if change == Change::Set {
@@ -226,12 +224,22 @@ impl Job {
                 let date = state.clock.unix(decision.at);
                 let mut scene = Scene { bot: &bot.bot, message_id, date, contents: &mut inner.contents };
                 let result = answers::perform(&self.as_call(), &mut scene)?;
-                let reply = Reply::ok(&result);
                 if let Some(key) = self.aside.idempotency {
-                    inner.replays.insert(key, result);
+                    inner.replays.insert(key, result.clone());
                 }
-                Ok(reply)
+                // Written while nobody waits for it.
+                drop(inner);
+                Ok(Reply::ok(&result))
             }
+        }
+    }
+
+    /// The updates, as soon as there are some; none if the server ends before.
+    async fn updates(&self) -> Result<Reply, Failure> {
+        let mut closing = self.state.closing.subscribe();
+        tokio::select! {
+            updates = self.bot.inbox.get_updates(&self.params) => updates.map(|updates| Reply::ok(&updates)),
+            _ = closing.wait_for(|closing| *closing) => Ok(Reply::ok([(); 0])),
         }
     }
 
@@ -360,10 +368,7 @@ fn deliver(state: &Arc<State>, bot: &Arc<BotState>) {
             let token = state.as_ref().and_then(|state| state.token_of(&bot));
             if let (Some(state), Some(token)) = (state, token) {
                 // Nobody learns what comes of it (`telegram.md` 2.4).
-                drop(
-                    Box::pin(call(&state, &token, &method.to_ascii_lowercase(), params, Aside::default()))
-                        .await,
-                );
+                drop(Box::pin(call(&state, &token, &method, params, Aside::default())).await);
             }
         }
     }));

@@ -133,18 +133,19 @@ pub fn run(serve: &Serve, base: Options) -> anyhow::Result<Ended> {
     if let Some(path) = &serve.summary {
         check_folder(path)?;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let state = runtime.block_on(async {
         // Whoever has read the banner may send a signal.
         let ended = ended()?;
-        let (listener, state) = server::open(options).await?;
-        banner(serve, &state, listener.local_addr()?)?;
+        let open = server::open(options).await?;
+        let state = open.state().clone();
+        banner(serve, &state, open.addr())?;
         let told = state.clone();
         tokio::spawn(async move {
             ended.await;
-            told.closing.send_replace(true);
+            told.close();
         });
-        server::serve(listener, state.clone()).await;
+        open.serve().await;
         anyhow::Ok(state)
     })?;
     runtime.shutdown_background();

@@ -82,12 +82,12 @@ impl<'a> User<'a> {
     }
 
     /// A bot.
-    pub fn bot(bot: &Bot) -> Self {
+    pub fn bot(bot: &'a Bot) -> Self {
         Self {
             id: bot.id,
             is_bot: true,
-            first_name: bot.first_name().into(),
-            username: Some(bot.username().into()),
+            first_name: bot.first_name.as_str().into(),
+            username: Some(bot.username.as_str().into()),
         }
     }
 }
@@ -138,8 +138,8 @@ pub fn me(bot: &Bot) -> Value {
     json!({
         "id": bot.id,
         "is_bot": true,
-        "first_name": bot.first_name(),
-        "username": bot.username(),
+        "first_name": bot.first_name,
+        "username": bot.username,
         "can_join_groups": true,
         "can_read_all_group_messages": false,
         "supports_inline_queries": false,
@@ -231,7 +231,8 @@ mod tests {
     #[test]
     fn a_message_has_what_it_has_and_no_nulls() {
         let chat = chat(7);
-        let mut message = Message::new(3, &chat, 1_700_000_000).sent_by(User::bot(&Bot { id: 110 }));
+        let bot = Bot::new(110);
+        let mut message = Message::new(3, &chat, 1_700_000_000).sent_by(User::bot(&bot));
         message.text = Some("hé".into());
         let expected = json!({
             "message_id": 3,

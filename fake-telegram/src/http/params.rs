@@ -7,10 +7,13 @@ use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 use serde_json::Value;
 
+/// Values by name, in the order in which they came.
+pub(super) type Fields = IndexMap<String, Value, FxBuildHasher>;
+
 /// The parameters of a call: query and body, merged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Params {
-    fields: IndexMap<String, Value, FxBuildHasher>,
+    fields: Fields,
     uploads: IndexMap<String, Upload, FxBuildHasher>,
 }
 
@@ -29,6 +32,15 @@ impl Params {
     /// Sets a parameter; what was said before is replaced.
     pub fn set(&mut self, name: impl Into<String>, value: Value) {
         self.fields.insert(name.into(), value);
+    }
+
+    /// Sets many.
+    pub(super) fn merge(&mut self, fields: Fields) {
+        if self.fields.is_empty() {
+            self.fields = fields;
+        } else {
+            self.fields.extend(fields);
+        }
     }
 
     /// Takes a parameter out, as [`Params::get`] has it.

@@ -12,6 +12,10 @@ use crate::api::ChatKind;
 pub struct Bot {
     /// The number before the colon.
     pub id: i64,
+    /// Its `@name`, without the `@`.
+    pub username: String,
+    /// Its name.
+    pub first_name: String,
 }
 
 /// A chat, as a client names it.
@@ -44,14 +48,9 @@ pub struct Chat {
 }
 
 impl Bot {
-    /// Its `@name`, without the `@`.
-    pub fn username(&self) -> String {
-        format!("fake_{}_bot", self.id)
-    }
-
-    /// Its name.
-    pub fn first_name(&self) -> String {
-        format!("Fake bot {}", self.id)
+    /// The bot with that number.
+    pub fn new(id: i64) -> Self {
+        Self { id, username: format!("fake_{id}_bot"), first_name: format!("Fake bot {id}") }
     }
 }
 

@@ -3,6 +3,9 @@
 //! The open server reads JSON and forms leniently: what it cannot read is no parameter (td `HttpReader.cpp`).
 
 use std::borrow::Cow;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -17,12 +20,12 @@ use super::params::{Params, Upload};
 /// Where a request goes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Route<'a> {
-    /// A call of a method by a bot, in lower case; an empty name stands in the parameters.
+    /// A call of a method by a bot; an empty name stands in the parameters.
     Call {
         /// The bot's token.
         token: Cow<'a, str>,
-        /// The method.
-        method: String,
+        /// The method, as its client writes it.
+        method: Cow<'a, str>,
     },
     /// A file of a bot.
     File {
@@ -42,7 +45,7 @@ pub fn route(path: &str) -> Route<'_> {
     if let Some(rest) = path.strip_prefix("/bot") {
         let Some((token, rest)) = rest.split_once('/') else { return Route::Nothing };
         let method = rest.strip_prefix("test/").unwrap_or(rest);
-        return Route::Call { token: decoded(token), method: decoded(method).to_ascii_lowercase() };
+        return Route::Call { token: decoded(token), method: decoded(method) };
     }
     if let Some(rest) = path.strip_prefix("/file/bot") {
         return match rest.split_once('/') {
@@ -63,7 +66,9 @@ fn decoded(text: &str) -> Cow<'_, str> {
 /// If it is no UTF-8.
 pub fn of_query(query: Option<&str>) -> Result<Params, Failure> {
     let mut params = Params::default();
-    form(query.unwrap_or_default().as_bytes(), &mut params)?;
+    if let Some(query) = query {
+        form(query.as_bytes(), &mut params)?;
+    }
     Ok(params)
 }
 
@@ -91,12 +96,15 @@ pub async fn of_body(
 /// # Errors
 /// As [`of_body`].
 pub async fn read(params: &mut Params, content_type: &str, bytes: Bytes) -> Result<(), Failure> {
-    let lower = content_type.to_ascii_lowercase();
-    if lower.contains("multipart/form-data") {
-        multipart(params, content_type, bytes).await
-    } else if lower.contains("application/json") {
+    let has = |name: &str| {
+        content_type.as_bytes().windows(name.len()).any(|part| part.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    if has("multipart/form-data") {
+        // Large and rare: who has no files does not carry it along.
+        Box::pin(multipart(params, content_type, bytes)).await
+    } else if has("application/json") {
         json(&bytes, params)
-    } else if lower.contains("application/x-www-form-urlencoded") {
+    } else if has("application/x-www-form-urlencoded") {
         form(&bytes, params)
     } else {
         Ok(())
@@ -113,13 +121,34 @@ pub async fn collect(body: Incoming, limit: usize) -> Result<Bytes, Failure> {
     if usize::try_from(body.size_hint().lower()).map_or(true, |announced| announced > limit) {
         return Err(too_large());
     }
-    let collected = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, limit).collect()).await;
+    let mut whole = pin!(Limited::new(body, limit).collect());
+    let collected = match soon(whole.as_mut()).await {
+        Some(collected) => collected,
+        None => tokio::time::timeout(BODY_TIMEOUT, whole)
+            .await
+            .map_err(|_| Failure::new(408, "Request Timeout"))?,
+    };
     match collected {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) => Err(Failure::new(400, "Bad Request: unexpected end of request content")),
-        Err(_) => Err(Failure::new(408, "Request Timeout")),
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
+        Err(_) => Err(Failure::new(400, "Bad Request: unexpected end of request content")),
     }
+}
+
+/// What is there when it is asked for the second time: hyper reads a body only once somebody wants it, and whoever has
+/// sent all of it needs no timer.
+async fn soon<T>(mut future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+    let mut is_asked = false;
+    poll_fn(move |context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending if is_asked => Poll::Ready(None),
+        Poll::Pending => {
+            is_asked = true;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 /// How long a body may take.
@@ -141,15 +170,13 @@ fn form(bytes: &[u8], params: &mut Params) -> Result<(), Failure> {
 fn json(bytes: &[u8], params: &mut Params) -> Result<(), Failure> {
     let text = std::str::from_utf8(bytes).map_err(|_| NOT_UTF_8)?;
     match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => {
-            for (name, value) in fields {
-                params.set(name, value);
-            }
+        Ok(fields) => {
+            params.merge(fields);
             Ok(())
         }
         // Half of a character beyond the 16 bits of `\uXXXX`.
         Err(error) if error.to_string().contains("hex escape") => Err(NOT_UTF_8),
-        Ok(_) | Err(_) => Ok(()),
+        Err(_) => Ok(()),
     }
 }
 
@@ -189,10 +216,12 @@ mod tests {
 
     #[test]
     fn paths_lead_where_they_should() {
-        let call =
-            |token: &'static str, method: &str| Route::Call { token: token.into(), method: method.into() };
-        assert_eq!(route("/bot1:a/sendMessage"), call("1:a", "sendmessage"));
-        assert_eq!(route("/bot1:a/test/GetMe"), call("1:a", "getme"));
+        let call = |token: &'static str, method: &'static str| Route::Call {
+            token: token.into(),
+            method: method.into(),
+        };
+        assert_eq!(route("/bot1:a/sendMessage"), call("1:a", "sendMessage"));
+        assert_eq!(route("/bot1:a/test/GetMe"), call("1:a", "GetMe"));
         assert_eq!(route("/bot1%3Aa/"), call("1:a", ""));
         let file = Route::File { token: "1:a".into(), path: "photos/file 1.png".into() };
         assert_eq!(route("/file/bot1:a/photos%2Ffile%201.png"), file);

@@ -1,6 +1,6 @@
 //! Everything that the server knows: bots, their chats, the model, the journal.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use indexmap::IndexMap;
@@ -42,6 +42,8 @@ pub struct State {
     pub(super) wakes: Notify,
     /// Whether the server is to end.
     pub(super) closing: watch::Sender<bool>,
+    /// The same, for calls, which look at it each time.
+    is_closing: AtomicBool,
     pub(super) connections: AtomicUsize,
 }
 
@@ -127,9 +129,20 @@ impl State {
             born: watch::Sender::new(None),
             wakes: Notify::new(),
             closing: watch::Sender::new(false),
+            is_closing: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
             options,
         })
+    }
+
+    /// Ends the server.
+    pub(super) fn close(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.closing.send_replace(true);
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Relaxed)
     }
 
     pub(super) fn core(&self) -> MutexGuard<'_, Core> {
@@ -162,7 +175,7 @@ impl State {
             return Ok(bot.clone());
         }
         let index = self.core().new_token().ok_or_else(unauthorized)?;
-        let who = Bot { id };
+        let who = Bot::new(id);
         let inner = Inner {
             chats: FxHashMap::default(),
             contents: Contents::new(&who, Capacity::default()),

@@ -1,10 +1,10 @@
 //! What a client did with its budget: the verdict on whoever connected.
 
+use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
 use indexmap::IndexMap;
-use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHasher};
+use rustc_hash::{FxBuildHasher, FxHashSet, FxHasher};
 use serde::Serialize;
 
 use super::journal::{Entry, Outcome};
@@ -28,8 +28,9 @@ pub struct Counts {
     duplicates: u64,
     taken: u64,
     held_max: Duration,
-    /// What was said where, as hashes; the last [`TEXTS_MAX`].
-    texts: IndexSet<u64, FxBuildHasher>,
+    /// What was said where, as hashes; the last [`TEXTS_MAX`], in their order too.
+    texts: FxHashSet<u64>,
+    texts_in_order: VecDeque<u64>,
 }
 
 /// So many texts of a bot are remembered to tell which are said again.
@@ -90,10 +91,16 @@ impl Counts {
         }
         let mut hasher = FxHasher::default();
         (chat, text).hash(&mut hasher);
-        if !self.texts.insert(hasher.finish()) {
+        let said = hasher.finish();
+        if !self.texts.insert(said) {
             self.duplicates += 1;
-        } else if self.texts.len() > TEXTS_MAX {
-            self.texts.swap_remove_index(0);
+            return;
+        }
+        self.texts_in_order.push_back(said);
+        if self.texts_in_order.len() > TEXTS_MAX
+            && let Some(oldest) = self.texts_in_order.pop_front()
+        {
+            self.texts.remove(&oldest);
         }
     }
 
@@ -245,5 +252,19 @@ mod tests {
         }
         counts.add(&Entry { chat: Some(8), ..entry(1, "delivered", None) }, 1, None, Some("a"));
         assert_eq!(counts.verdict(1, &[], Time::from_secs(1)).duplicates, 2);
+    }
+
+    /// Of 100,001 different texts the first is forgotten, and no other.
+    #[test]
+    fn the_text_that_was_said_the_longest_ago_is_forgotten_first() {
+        let mut counts = Counts::default();
+        let mut say = |number: usize| {
+            counts.add(&entry(1, "delivered", None), 1, None, Some(&number.to_string()));
+            counts.duplicates
+        };
+        let news = (0..TEXTS_MAX + 2).map(&mut say).last();
+        assert_eq!(news, Some(0));
+        assert_eq!([TEXTS_MAX + 1, TEXTS_MAX, 2].map(&mut say), [1, 2, 3]);
+        assert_eq!([0, 1].map(&mut say), [3, 3]);
     }
 }

@@ -1,6 +1,6 @@
 //! What methods mean, against the documentation and the texts of the open server.
 
-use fake_telegram::http::answers::{Call, Scene, check, items, perform};
+use fake_telegram::http::answers::{Call, Scene, check, check_messages, items, perform};
 use fake_telegram::http::contents::{Capacity, Contents, Query};
 use fake_telegram::http::failure::Failure;
 use fake_telegram::http::methods::{MethodInfo, Methods};
@@ -29,7 +29,7 @@ impl World {
     }
 
     fn with(capacity: Capacity) -> Self {
-        let bot = Bot { id: 110 };
+        let bot = Bot::new(110);
         let contents = Contents::new(&bot, capacity);
         Self { methods: Methods::load(), bot, contents, next_id: 1, date: 1_700_000_000 }
     }
@@ -43,7 +43,8 @@ impl World {
         let chat = peer(&method.chat, params);
         let from = peer(&method.from, params);
         let call = Call { method: &method, params, chat: chat.as_ref(), from: from.as_ref() };
-        check(&call, &self.contents)?;
+        check(&call)?;
+        check_messages(&call, &self.contents)?;
         let message_id = self.next_id;
         self.next_id += i64::from(items(&method, params));
         let mut scene = Scene { bot: &self.bot, message_id, date: self.date, contents: &mut self.contents };

@@ -13,18 +13,24 @@ use crate::http::methods::{Content, Effect, Part, Touch};
 use crate::http::params::Params;
 use crate::http::peers::ChatId;
 
-/// Checks a call against what the server knows without asking anybody: first what is to be sent, then where to.
+/// Checks what a call says by itself: first what is to be sent, then where to.
 ///
 /// # Errors
 ///
 /// The call would fail, and costs nothing.
-pub fn check(call: &Call<'_>, contents: &Contents) -> Result<(), Failure> {
+pub fn check(call: &Call<'_>) -> Result<(), Failure> {
     check_content(call)?;
     check_required(call)?;
     if call.chat.is_none() && call.method.needs_chat() {
         return Err(CHAT_ID_EMPTY);
     }
-    check_messages(call, contents)
+    Ok(())
+}
+
+/// Whether a call is about messages that there are already, or should be.
+pub fn is_about_messages(call: &Call<'_>) -> bool {
+    let is_new = matches!(call.method.effect, Effect::Send(_) | Effect::Album | Effect::None);
+    !is_new || reply(call).is_some()
 }
 
 fn check_content(call: &Call<'_>) -> Result<(), Failure> {
@@ -196,7 +202,12 @@ fn check_required(call: &Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_messages(call: &Call<'_>, contents: &Contents) -> Result<(), Failure> {
+/// Checks the messages that a call is about, once it is [checked](check) itself.
+///
+/// # Errors
+///
+/// As [`check`].
+pub fn check_messages(call: &Call<'_>, contents: &Contents) -> Result<(), Failure> {
     let exists = |missing: Failure| match call.chat {
         None => Err(CHAT_ID_EMPTY),
         Some(chat) => contents.message(chat.id, message_id(call.params)?).map(drop).ok_or(missing),

@@ -85,7 +85,7 @@ fn raw(value: &impl Serialize) -> Box<RawValue> {
 }
 
 /// A message of the bot in the chat of the call, with all but its content.
-fn new_message<'a>(message_id: i64, call: &Call<'a>, scene: &Scene<'_>) -> Result<Message<'a>, Failure> {
+fn new_message<'a>(message_id: i64, call: &Call<'a>, scene: &Scene<'a>) -> Result<Message<'a>, Failure> {
     let params = call.params;
     let chat = call.chat.ok_or(CHAT_ID_EMPTY)?;
     let mut message = Message::new(message_id, chat, scene.date).sent_by(User::bot(scene.bot));
@@ -245,7 +245,7 @@ fn set(setting: &Setting, call: &Call<'_>, contents: &mut Contents) -> Result<Va
 fn get(setting: &Setting, call: &Call<'_>, scene: &Scene<'_>) -> Value {
     let mut result = call.method.sample.clone();
     if setting.setting == "myName" {
-        result["name"] = scene.bot.first_name().into();
+        result["name"] = scene.bot.first_name.as_str().into();
     }
     let kept = scene.contents.setting(&setting_key(&setting.setting, call));
     let value = kept.and_then(|kept| setting.value.as_ref().map_or(Some(kept), |name| kept.get(name)));

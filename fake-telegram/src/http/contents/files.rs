@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn files(entries: usize, file_bytes: usize) -> Files {
-        Files::new(&Bot { id: 110 }, Capacity { entries, file_bytes })
+        Files::new(&Bot::new(110), Capacity { entries, file_bytes })
     }
 
     #[test]

@@ -7,7 +7,7 @@ fn a_chat(id: i64) -> Chat {
 
 /// What happens in the chat with that id.
 fn within<T>(id: i64, happens: impl FnOnce(Scene<'_>) -> T) -> T {
-    happens(Scene { bot: &Bot { id: 42 }, chat: &a_chat(id), date: 1_700_000_000 })
+    happens(Scene { bot: &Bot::new(42), chat: &a_chat(id), date: 1_700_000_000 })
 }
 
 /// Whether there is a `null` anywhere.
