@@ -1,5 +1,5 @@
-//! The fake Telegram over HTTP, beside a bare hyper that answers "Hello, world" to anything: the same client, the same
-//! runtimes, the same run. An element is a request.
+//! The fake Telegram over HTTP, beside a bare hyper that answers "Hello, world" to anything, on tokio's usual runtime: the
+//! same client, the same allocator, the same run. An element is a request.
 //!
 //! Every call is accepted: the limits of the profile `telegram` are all there, and the token's is wide. `one-bot` is a bot
 //! with 100,000 chats, `1000-bots` has 1,000 of them with 1,000 chats each, all of which have been written to.
