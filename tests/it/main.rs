@@ -8,6 +8,7 @@ mod cli;
 mod compare;
 mod determinism;
 mod docs;
+mod gates;
 mod layers;
 mod ledger;
 #[cfg(feature = "live")]
