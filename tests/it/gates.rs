@@ -110,9 +110,14 @@ fn a_baseline_is_saved_once_and_held_against_later() {
     let with = report(&directory);
     assert_eq!(with.baseline.expect("there is one").seeds, [1, 2, 3, 4, 5]);
     assert!(with.gates.iter().any(|verdict| verdict.bound.is_some()));
-    // The same run saves the same bytes.
-    assert_eq!(run(&directory, &["--seeds", "1..5", "--save-baseline"]).0, 0);
-    assert_eq!(fs::read(directory.path().join("reports/baseline/it.json")).expect("saved"), saved);
+    // The same run saves the same bytes, but for the command, which has the baseline that was there now.
+    assert_eq!(run(&directory, &[&gate[..], &["--seeds", "1..5", "--save-baseline"]].concat()).0, 0);
+    let lines = |bytes: &[u8]| {
+        let text = std::str::from_utf8(bytes).expect("UTF-8");
+        text.lines().filter(|line| !line.contains("\"reproduce\"")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let again = fs::read(directory.path().join("reports/baseline/it.json")).expect("saved");
+    assert!(lines(&again) == lines(&saved), "another baseline");
     let better = ["--seeds", "1..5", "--gate", "lag{design:few}: p(99) <= 0.9 * baseline"];
     assert_eq!(run(&directory, &better).0, 99);
 }
