@@ -12,7 +12,6 @@ use crate::http::core::{Arrival, Fate};
 use crate::http::failure::Failure;
 use crate::http::inbox::Inbox;
 use crate::http::journal::{self, Entry, Outcome};
-use crate::http::methods::MethodInfo;
 use crate::http::params::Params;
 use crate::http::peers::ChatType;
 use crate::http::reply::Reply;
@@ -32,16 +31,18 @@ pub(super) struct Aside {
     pub(super) idempotency: Option<u32>,
 }
 
-/// A call that somebody waits for.
+/// A call that somebody waits for. It holds nothing that all calls share: to count who holds it costs each core a look
+/// at what another has just written.
 struct Job {
-    state: Arc<State>,
-    bot: Arc<BotState>,
-    method: Arc<MethodInfo>,
+    bot: InFlight,
+    /// Its index.
+    method: usize,
     params: Params,
     chat: Option<Known>,
     from: Option<Known>,
     items: u32,
     aside: Aside,
+    /// When it arrived; not read before it is known who answers.
     arrived: Time,
     early: Option<LimitIndex>,
 }
@@ -62,65 +63,62 @@ pub(super) async fn call(
         Err(failure) => return Reply::failure(&failure),
     };
     let named = if method.is_empty() { params.text("method") } else { Some(method.into()) };
-    let Some(method) = named.and_then(|name| state.methods.find(&name)).cloned() else {
+    let Some(method) = named.and_then(|name| state.methods.find(&name)) else {
         return Reply::failure(&Failure::new(404, "Not Found: method not found"));
     };
     let chat = method.chat.as_ref().and_then(|name| state.chat(&bot, &params, name));
     let from = method.from.as_ref().and_then(|name| state.chat(&bot, &params, name));
-    let items = answers::items(&method, &params);
-    let arrived = state.clock.now();
-    let mut job =
-        Job { state: state.clone(), bot, method, params, chat, from, items, aside, arrived, early: None };
-    if let Some(reply) = job.answered_locally() {
-        return reply;
+    let items = answers::items(method, &params);
+    let (bot, arrived) = (bot.enter(), Time::ZERO);
+    let mut job = Job { bot, method: method.index, params, chat, from, items, aside, arrived, early: None };
+    if let Some(reply) = job.answered_locally(state) {
+        job.arrived = state.clock.now();
+        return job.note(state, reply, Outcome::Rejected);
     }
-    let in_flight = job.bot.enter();
-    if job.is_too_much() {
-        return Box::pin(go_on(in_flight, job.overload())).await;
+    if job.is_too_much(state) {
+        job.arrived = state.clock.now();
+        return Box::pin(go_on(job.overload(state.clone()))).await;
     }
     let request = Request {
         token: job.bot.token,
         chat: job.chat.as_ref().map_or_else(|| state.options.any_chat(), |known| known.index),
-        method: job.method.family,
+        method: method.family,
         idempotency: aside.idempotency,
         items: u16::try_from(items).unwrap_or(u16::MAX),
     };
     let Arrival { at, early, fate } = state.core().arrive(&state.clock, request, aside.draw);
     (job.arrived, job.early) = (at, early);
     match fate {
-        Fate::Decided(decision) => job.finish(decision).await,
+        Fate::Decided(decision) => job.finish(state, decision).await,
         Fate::Held(decision) => {
             state.wakes.notify_one();
+            let state = state.clone();
             let held = async move {
-                let mut closing = job.state.closing.subscribe();
+                let mut closing = state.closing.subscribe();
                 let decision = tokio::select! {
                     biased;
                     decision = decision => decision.ok(),
                     _ = closing.wait_for(|closing| *closing) => None,
                 };
                 match decision {
-                    Some(decision) => job.finish(decision).await,
-                    None => job.restarts(),
+                    Some(decision) => job.finish(&state, decision).await,
+                    None => job.restarts(&state),
                 }
             };
-            Box::pin(go_on(in_flight, held)).await
+            Box::pin(go_on(held)).await
         }
     }
 }
 
 /// Whether its client waits or not, the call goes on, and is in flight until it is answered.
-async fn go_on(in_flight: InFlight, answer: impl Future<Output = Reply> + Send + 'static) -> Reply {
-    let answered = tokio::spawn(async move {
-        let _in_flight = in_flight;
-        answer.await
-    });
-    answered.await.unwrap_or_else(|_| Reply::cut())
+async fn go_on(answer: impl Future<Output = Reply> + Send + 'static) -> Reply {
+    tokio::spawn(answer).await.unwrap_or_else(|_| Reply::cut())
 }
 
 impl Job {
-    fn as_call(&self) -> Call<'_> {
+    fn as_call<'a>(&'a self, state: &'a State) -> Call<'a> {
         Call {
-            method: &self.method,
+            method: state.methods.at(self.method),
             params: &self.params,
             chat: self.chat.as_ref().map(|known| &known.chat),
             from: self.from.as_ref().map(|known| &known.chat),
@@ -128,45 +126,44 @@ impl Job {
     }
 
     /// What needs no limits and no effect: the server finds it out by itself.
-    fn answered_locally(&self) -> Option<Reply> {
+    fn answered_locally(&self, state: &State) -> Option<Reply> {
         if let Some(to) = self.chat.as_ref().and_then(|known| known.migrated_to) {
-            return Some(self.note(Reply::migrated(to.0), Outcome::Rejected));
+            return Some(Reply::migrated(to.0));
         }
         if self.chat.as_ref().is_some_and(|known| known.index == NO_CHAT) {
             // The model says so, and counts it.
             return None;
         }
-        let call = self.as_call();
+        let call = self.as_call(state);
         let checked = answers::check(&call).and_then(|()| match answers::is_about_messages(&call) {
             true => answers::check_messages(&call, &self.bot.inner().contents),
             false => Ok(()),
         });
-        checked.err().map(|failure| self.note(Reply::failure(&failure), Outcome::Rejected))
+        checked.err().map(|failure| Reply::failure(&failure))
     }
 
     /// The open server's own limit on calls in flight (`telegram.md` 3.4): only where the profile holds calls as it does.
-    fn is_too_much(&self) -> bool {
-        self.bot.in_flight.load(Ordering::Relaxed) > IN_FLIGHT_MAX
-            && self.state.core().profile().hold.is_some()
+    fn is_too_much(&self, state: &State) -> bool {
+        self.bot.in_flight.load(Ordering::Relaxed) > IN_FLIGHT_MAX && state.core().profile().hold.is_some()
     }
 
     /// What it leads to.
-    async fn overload(self) -> Reply {
-        let mut closing = self.state.closing.subscribe();
+    async fn overload(self, state: Arc<State>) -> Reply {
+        let mut closing = state.closing.subscribe();
         tokio::select! {
-            () = self.state.clock.sleep_until(self.arrived.saturating_add(OVERLOAD_HOLD)) => {}
-            _ = closing.wait_for(|closing| *closing) => return self.restarts(),
+            () = state.clock.sleep_until(self.arrived.saturating_add(OVERLOAD_HOLD)) => {}
+            _ = closing.wait_for(|closing| *closing) => return self.restarts(&state),
         }
-        let failure = Failure::retry_after(self.seconds(OVERLOAD_WAIT));
-        self.note(Reply::failure(&failure), Outcome::Refused)
+        let failure = Failure::retry_after(seconds(&state, OVERLOAD_WAIT));
+        self.note(&state, Reply::failure(&failure), Outcome::Refused)
     }
 
     /// The answer to a call that was decided, and its effect.
-    async fn finish(self, decision: Decision) -> Reply {
+    async fn finish(self, state: &Arc<State>, decision: Decision) -> Reply {
         let phantom = decision.truth == Truth::Nothing && matches!(decision.answer, Answer::Message { .. });
         let reply = match decision.truth {
-            Truth::Delivered => self.perform(decision).await,
-            Truth::Nothing if phantom => self.perform(decision).await,
+            Truth::Delivered => self.perform(state, decision).await,
+            Truth::Nothing if phantom => self.perform(state, decision).await,
             Truth::Replayed => self.replay(),
             _ => Ok(Reply::ok(())),
         };
@@ -177,7 +174,9 @@ impl Job {
                 Err(failure) if failure.code == 429 => (Reply::failure(&failure), Outcome::Refused),
                 Err(failure) => (Reply::failure(&failure), Outcome::Rejected),
             },
-            Answer::TooManyRequests { hint } => (self.too_many_requests(hint, decision.at), Outcome::Refused),
+            Answer::TooManyRequests { hint } => {
+                (too_many_requests(state, hint, decision.at), Outcome::Refused)
+            }
             Answer::Forbidden(why) => (Reply::failure(&self.forbidden(why)), Outcome::Forbidden),
             Answer::ChatNotFound => {
                 (Reply::failure(&Failure::new(400, "Bad Request: chat not found")), Outcome::Rejected)
@@ -187,19 +186,20 @@ impl Job {
             Answer::Garbage(_) => (said(200), Outcome::Garbage),
             Answer::ConnectionLost | Answer::TimedOut | Answer::Unreachable => (Reply::cut(), Outcome::Lost),
         };
-        let truth = self.truth(&decision);
+        let truth = truth(state, &decision);
         if self.aside.call.is_some() {
             reply.truth = serde_json::to_string(&Told { truth: &truth, at_us: decision.at.as_micros() }).ok();
         }
-        self.record(decision.at, truth, outcome);
+        self.record(state, decision.at, truth, outcome);
         reply
     }
 
     /// What the call does, and its result.
-    async fn perform(&self, decision: Decision) -> Result<Reply, Failure> {
-        let Self { state, bot, params, .. } = self;
-        match self.method.name {
-            "getUpdates" => Box::pin(self.updates()).await,
+    async fn perform(&self, state: &Arc<State>, decision: Decision) -> Result<Reply, Failure> {
+        let Self { bot, params, .. } = self;
+        let method = state.methods.at(self.method);
+        match method.name {
+            "getUpdates" => Box::pin(self.updates(state)).await,
             "setWebhook" => {
                 let change = bot.inbox.set_webhook(params)?;
                 if change == Change::Set {
@@ -213,30 +213,30 @@ impl Job {
             }
             "getWebhookInfo" => Ok(Reply::ok(bot.inbox.webhook_info())),
             "close" if decision.at < Time::ZERO + CLOSABLE_AFTER => {
-                Err(Failure::retry_after(self.seconds(CLOSABLE_AFTER - (decision.at - Time::ZERO))))
+                Err(Failure::retry_after(seconds(state, CLOSABLE_AFTER - (decision.at - Time::ZERO))))
             }
             _ => {
                 let mut inner = bot.inner();
                 // Other methods put nothing into a chat.
-                let family = self.method.family;
+                let family = method.family;
                 let ids = if family.is_send() || family == Method::EditForumTopic { self.items } else { 0 };
                 let message_id = inner.new_message_ids(ids);
                 let date = state.clock.unix(decision.at);
                 let mut scene = Scene { bot: &bot.bot, message_id, date, contents: &mut inner.contents };
-                let result = answers::perform(&self.as_call(), &mut scene)?;
+                let result = answers::perform(&self.as_call(state), &mut scene)?;
                 if let Some(key) = self.aside.idempotency {
                     inner.replays.insert(key, result.clone());
                 }
                 // Written while nobody waits for it.
                 drop(inner);
-                Ok(Reply::ok(&result))
+                Ok(Reply::ok_json(&result))
             }
         }
     }
 
     /// The updates, as soon as there are some; none if the server ends before.
-    async fn updates(&self) -> Result<Reply, Failure> {
-        let mut closing = self.state.closing.subscribe();
+    async fn updates(&self, state: &State) -> Result<Reply, Failure> {
+        let mut closing = state.closing.subscribe();
         tokio::select! {
             updates = self.bot.inbox.get_updates(&self.params) => updates.map(|updates| Reply::ok(&updates)),
             _ = closing.wait_for(|closing| *closing) => Ok(Reply::ok([(); 0])),
@@ -247,33 +247,7 @@ impl Job {
     fn replay(&self) -> Result<Reply, Failure> {
         let inner = self.bot.inner();
         let result = self.aside.idempotency.and_then(|key| inner.replays.get(&key));
-        Ok(result.map_or_else(|| Reply::ok(true), Reply::ok))
-    }
-
-    /// The client's whole seconds for a wait of the server's time.
-    fn seconds(&self, wait: Duration) -> u32 {
-        u32::try_from(self.state.clock.real(wait).as_secs_ceil()).unwrap_or(u32::MAX)
-    }
-
-    fn too_many_requests(&self, hint: RetryHint, at: Time) -> Reply {
-        let mut reply = match hint {
-            RetryHint::Seconds(seconds) => {
-                let real = self.seconds(Duration::from_secs(seconds.into()));
-                let description = format!("Too Many Requests: retry after {real}").into();
-                Reply::failure(&Failure { code: 429, description, retry_after: Some(real) })
-            }
-            RetryHint::Date(second) => {
-                let wait = Time::from_secs(second.into()).saturating_since(at);
-                let wait = std::time::Duration::from_micros(self.state.clock.real(wait).as_micros());
-                let date = httpdate::fmt_http_date(self.state.clock.wall() + wait);
-                Reply { retry_after: Some(date), ..Reply::failure(&Failure::new(429, "Too Many Requests")) }
-            }
-            RetryHint::Absent => Reply::failure(&Failure::new(429, "Too Many Requests")),
-        };
-        if !self.state.options.retry_after_header {
-            reply.retry_after = None;
-        }
-        reply
+        Ok(result.map_or_else(|| Reply::ok(true), |result| Reply::ok_json(result)))
     }
 
     fn forbidden(&self, why: Forbidden) -> Failure {
@@ -292,61 +266,88 @@ impl Job {
         }
     }
 
-    fn truth(&self, decision: &Decision) -> journal::Truth {
-        let (truth, refused) = match decision.truth {
-            Truth::Delivered => ("delivered", None),
-            Truth::Replayed => ("replayed", None),
-            Truth::Refused { limit, wait } => ("refused", Some((limit, wait))),
-            Truth::Dead => ("dead", None),
-            Truth::Unknown => ("unknown", None),
-            Truth::Nothing => ("nothing", None),
-        };
-        journal::Truth {
-            truth,
-            limit: refused.map(|(limit, _)| self.limit(limit)),
-            wait_us: refused.map(|(_, wait)| wait.as_micros()),
-            in_penalty: decision.in_penalty,
-            taken: decision.taken,
-        }
-    }
-
-    fn limit(&self, limit: LimitIndex) -> Box<str> {
-        let core = self.state.core();
-        core.profile().limits.get(usize::from(limit.0)).map_or("", |limit| &limit.name).into()
-    }
-
     /// The server ends, or begins anew, before it has decided.
-    fn restarts(&self) -> Reply {
-        self.note(Reply::failure(&Failure::retry_after(RESTART)), Outcome::Refused)
+    fn restarts(&self, state: &State) -> Reply {
+        self.note(state, Reply::failure(&Failure::retry_after(RESTART)), Outcome::Refused)
     }
 
     /// Writes down a call that never got to the limits.
-    fn note(&self, reply: Reply, outcome: Outcome) -> Reply {
+    fn note(&self, state: &State, reply: Reply, outcome: Outcome) -> Reply {
         let truth =
             journal::Truth { truth: "nothing", limit: None, wait_us: None, in_penalty: false, taken: 0 };
-        self.record(self.arrived, truth, outcome);
+        self.record(state, self.arrived, truth, outcome);
         reply
     }
 
-    fn record(&self, at: Time, truth: journal::Truth, outcome: Outcome) {
+    fn record(&self, state: &State, at: Time, truth: journal::Truth, outcome: Outcome) {
+        let method = state.methods.at(self.method);
         let entry = Entry {
             n: 0,
             arrived_us: self.arrived.as_micros(),
             at_us: at.as_micros(),
             bot: self.bot.bot.id,
-            method: self.method.name,
+            method: method.name,
             chat: self.chat.as_ref().map(|known| known.chat.id.0),
             outcome,
             truth,
             early: self.early.is_some(),
             call: self.aside.call,
         };
-        let early = self.early.map(|limit| self.limit(limit));
-        let text = self.method.family.is_send().then(|| self.params.text("text"));
+        let early = self.early.map(|index| limit(state, index));
+        let text = method.family.is_send().then(|| self.params.text("text"));
         let text = text.map(Option::unwrap_or_default);
         self.bot.inner().counts.add(&entry, self.items, early.as_deref(), text.as_deref());
-        self.state.journal().add(entry);
+        state.journal().add(entry);
     }
+}
+
+/// The client's whole seconds for a wait of the server's time.
+fn seconds(state: &State, wait: Duration) -> u32 {
+    u32::try_from(state.clock.real(wait).as_secs_ceil()).unwrap_or(u32::MAX)
+}
+
+fn too_many_requests(state: &State, hint: RetryHint, at: Time) -> Reply {
+    let mut reply = match hint {
+        RetryHint::Seconds(wait) => {
+            let real = seconds(state, Duration::from_secs(wait.into()));
+            let description = format!("Too Many Requests: retry after {real}").into();
+            Reply::failure(&Failure { code: 429, description, retry_after: Some(real) })
+        }
+        RetryHint::Date(second) => {
+            let wait = Time::from_secs(second.into()).saturating_since(at);
+            let wait = std::time::Duration::from_micros(state.clock.real(wait).as_micros());
+            let date = httpdate::fmt_http_date(state.clock.wall() + wait);
+            Reply { retry_after: Some(date), ..Reply::failure(&Failure::new(429, "Too Many Requests")) }
+        }
+        RetryHint::Absent => Reply::failure(&Failure::new(429, "Too Many Requests")),
+    };
+    if !state.options.retry_after_header {
+        reply.retry_after = None;
+    }
+    reply
+}
+
+fn truth(state: &State, decision: &Decision) -> journal::Truth {
+    let (truth, refused) = match decision.truth {
+        Truth::Delivered => ("delivered", None),
+        Truth::Replayed => ("replayed", None),
+        Truth::Refused { limit, wait } => ("refused", Some((limit, wait))),
+        Truth::Dead => ("dead", None),
+        Truth::Unknown => ("unknown", None),
+        Truth::Nothing => ("nothing", None),
+    };
+    journal::Truth {
+        truth,
+        limit: refused.map(|(index, _)| limit(state, index)),
+        wait_us: refused.map(|(_, wait)| wait.as_micros()),
+        in_penalty: decision.in_penalty,
+        taken: decision.taken,
+    }
+}
+
+fn limit(state: &State, index: LimitIndex) -> Box<str> {
+    let core = state.core();
+    core.profile().limits.get(usize::from(index.0)).map_or("", |limit| &limit.name).into()
 }
 
 /// As the header says it.

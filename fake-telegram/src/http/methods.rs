@@ -1,7 +1,5 @@
 //! The methods there are, as data: `data/methods.json`.
 
-use std::sync::Arc;
-
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -12,7 +10,7 @@ use crate::api;
 /// All methods of the Bot API.
 #[derive(Debug, Clone)]
 pub struct Methods {
-    list: Vec<Arc<MethodInfo>>,
+    list: Vec<MethodInfo>,
     /// By name and by lower-case name.
     by_name: FxHashMap<String, usize>,
 }
@@ -21,6 +19,9 @@ pub struct Methods {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MethodInfo {
+    /// Where it is among all: what [`Methods::at`] takes.
+    #[serde(skip)]
+    pub index: usize,
     /// Its name, as the documentation writes it.
     pub name: &'static str,
     /// What it was called before.
@@ -194,21 +195,30 @@ impl Methods {
                 methods.by_name.insert(name.to_ascii_lowercase(), index);
                 methods.by_name.insert(name.to_owned(), index);
             }
-            methods.list.push(Arc::new(method));
+            method.index = index;
+            methods.list.push(method);
         }
         methods
     }
 
     /// The method of that name, in any case.
-    pub fn find(&self, name: &str) -> Option<&Arc<MethodInfo>> {
+    pub fn find(&self, name: &str) -> Option<&MethodInfo> {
         let index =
             self.by_name.get(name).or_else(|| self.by_name.get(name.to_ascii_lowercase().as_str()))?;
         self.list.get(*index)
     }
 
+    /// That with the index `index`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn at(&self, index: usize) -> &MethodInfo {
+        &self.list[index]
+    }
+
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = &MethodInfo> {
-        self.list.iter().map(|method| &**method)
+        self.list.iter()
     }
 }
 

@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn channels_speak_for_themselves() {
-        let channel = Chat { r#type: ChatType::Channel, username: Some("news".to_owned()), ..chat(-1_001) };
+        let channel = Chat { r#type: ChatType::Channel, username: Some("news".into()), ..chat(-1_001) };
         let message = Message::new(1, &channel, 1).sent_by(User::person(5));
         assert_eq!(message.from, None);
         assert_eq!(message.sender_chat.as_ref(), Some(&message.chat));

@@ -1,6 +1,7 @@
 //! Bots and chats by what clients call them.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
@@ -44,7 +45,7 @@ pub struct Chat {
     /// Its type.
     pub r#type: ChatType,
     /// Its `@name`, without the `@`, if somebody used it.
-    pub username: Option<String>,
+    pub username: Option<Arc<str>>,
 }
 
 impl Bot {

@@ -5,6 +5,7 @@ use http_body_util::Full;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::failure::Failure;
 
@@ -62,6 +63,12 @@ impl Reply {
     /// 200 with a result.
     pub fn ok(result: impl Serialize) -> Self {
         Self::ok_with(result, None)
+    }
+
+    /// 200 with a result that is JSON already.
+    pub fn ok_json(result: &RawValue) -> Self {
+        let parts = [r#"{"ok":true,"result":"#, result.get(), "}"];
+        Self::raw(200, JSON, parts.concat())
     }
 
     /// 200 with a result and, as `setWebhook` has it, a description.
@@ -140,6 +147,8 @@ pub const JSON: &str = "application/json";
 
 #[cfg(test)]
 mod tests {
+    use serde_json::value::to_raw_value;
+
     use super::*;
 
     fn text(reply: &Reply) -> &str {
@@ -150,6 +159,8 @@ mod tests {
     #[test]
     fn envelopes_are_those_of_the_api() {
         assert_eq!(text(&Reply::ok(true)), r#"{"ok":true,"result":true}"#);
+        let result = to_raw_value(&[1, 2]).expect("JSON");
+        assert_eq!(Reply::ok_json(&result), Reply::ok([1, 2]));
         let described = Reply::ok_with(true, Some("Webhook was set"));
         assert_eq!(text(&described), r#"{"ok":true,"result":true,"description":"Webhook was set"}"#);
         let refused = Reply::failure(&Failure::retry_after(35));

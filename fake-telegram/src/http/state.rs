@@ -1,5 +1,6 @@
 //! Everything that the server knows: bots, their chats, the model, the journal.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
@@ -216,7 +217,7 @@ impl State {
     }
 
     /// A chat, to a bot: one that nobody has declared comes into being, unless only declared ones do.
-    pub(super) fn known(&self, bot: &BotState, id: ChatId, username: Option<String>) -> Known {
+    pub(super) fn known(&self, bot: &BotState, id: ChatId, username: Option<Arc<str>>) -> Known {
         if let Some(known) = bot.inner().chats.get(&id) {
             return known.clone();
         }
@@ -352,16 +353,24 @@ impl BotState {
         self.inner.lock().expect("contents do not panic")
     }
 
-    /// Counts a call in until it is answered.
-    pub(super) fn enter(self: &Arc<Self>) -> InFlight {
+    /// The bot of a call, which counts until it is answered.
+    pub(super) fn enter(self: Arc<Self>) -> InFlight {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        InFlight(self.clone())
+        InFlight(self)
     }
 }
 
-/// A call that is not answered yet.
+/// The bot of a call that is not answered yet.
 #[derive(Debug)]
 pub(super) struct InFlight(Arc<BotState>);
+
+impl Deref for InFlight {
+    type Target = Arc<BotState>;
+
+    fn deref(&self) -> &Arc<BotState> {
+        &self.0
+    }
+}
 
 impl Drop for InFlight {
     fn drop(&mut self) {
@@ -403,7 +412,7 @@ fn bot_id(token: &str) -> Option<i64> {
 }
 
 /// The chat that a parameter names, and its `@name`. What is neither a number of 64 bits nor a name is nobody: 0.
-fn chat_id(params: &Params, parameter: &str) -> Option<(ChatId, Option<String>)> {
+fn chat_id(params: &Params, parameter: &str) -> Option<(ChatId, Option<Arc<str>>)> {
     if let Some(id) = params.integer(parameter) {
         return Some((ChatId(id), None));
     }
@@ -411,7 +420,7 @@ fn chat_id(params: &Params, parameter: &str) -> Option<(ChatId, Option<String>)>
     match text.trim() {
         "" => None,
         text => Some(match text.strip_prefix('@') {
-            Some(name) => (ChatId::named(name), Some(name.to_owned())),
+            Some(name) => (ChatId::named(name), Some(name.into())),
             None => (ChatId(0), None),
         }),
     }

@@ -16,10 +16,9 @@ use crate::time::{Duration, Time};
 pub struct Counts {
     first_at: Option<Time>,
     requests: u64,
-    /// By [`Outcome::ALL`].
-    outcomes: [u64; Outcome::ALL.len()],
-    /// By method and outcome.
-    methods: IndexMap<(&'static str, Outcome), u64, FxBuildHasher>,
+    outcomes: ByOutcome,
+    /// By method: a bot uses few.
+    methods: Vec<(&'static str, ByOutcome)>,
     /// By limit.
     refused: IndexMap<Box<str>, u64, FxBuildHasher>,
     early: IndexMap<Box<str>, u64, FxBuildHasher>,
@@ -32,6 +31,9 @@ pub struct Counts {
     texts: FxHashSet<u64>,
     texts_in_order: VecDeque<u64>,
 }
+
+/// By [`Outcome::ALL`].
+type ByOutcome = [u64; Outcome::ALL.len()];
 
 /// So many texts of a bot are remembered to tell which are said again.
 const TEXTS_MAX: usize = 100_000;
@@ -69,7 +71,7 @@ impl Counts {
         self.first_at.get_or_insert(arrived);
         self.requests += 1;
         self.outcomes[entry.outcome as usize] += 1;
-        *self.methods.entry((entry.method, entry.outcome)).or_default() += 1;
+        self.of_method(entry.method)[entry.outcome as usize] += 1;
         if let Some(limit) = &entry.truth.limit {
             *self.refused.entry(limit.clone()).or_default() += 1;
         }
@@ -83,6 +85,15 @@ impl Counts {
             self.sent += u64::from(items);
             self.says(entry.chat, text.unwrap_or_default());
         }
+    }
+
+    fn of_method(&mut self, method: &'static str) -> &mut ByOutcome {
+        let known = self.methods.iter().position(|(name, _)| *name == method);
+        let index = known.unwrap_or_else(|| {
+            self.methods.push((method, ByOutcome::default()));
+            self.methods.len() - 1
+        });
+        &mut self.methods[index].1
     }
 
     fn says(&mut self, chat: Option<i64>, text: &str) {
@@ -106,7 +117,10 @@ impl Counts {
 
     /// Calls by method and outcome.
     pub fn by_method(&self) -> impl Iterator<Item = (&'static str, Outcome, u64)> {
-        self.methods.iter().map(|((method, outcome), count)| (*method, *outcome, *count))
+        self.methods.iter().flat_map(|(method, counts)| {
+            let counts = Outcome::ALL.into_iter().zip(*counts).filter(|(_, count)| *count > 0);
+            counts.map(|(outcome, count)| (*method, outcome, count))
+        })
     }
 
     /// The verdict at `now`, under a profile with these limits.
