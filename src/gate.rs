@@ -24,7 +24,7 @@ use crate::outcome::{Totals, Verdict};
 pub use condition::{Aggregate, BASELINE, Bound, Condition, Operator, Quantity, Reference, Sign};
 use metric::Measured;
 
-pub use judge::judge;
+pub use judge::{has_windows, judge};
 pub use metric::{Better, Label, METRICS, Metric, Unit};
 pub use windows::{widths, worst};
 
@@ -159,7 +159,10 @@ impl Rule {
 
     fn check_windows(over: Duration, horizon: Duration) -> Result<(), RuleError> {
         if horizon.as_micros() / over.as_micros() > WINDOWS_MAX {
-            let least = Duration::from_secs(horizon.as_secs_ceil().div_ceil(WINDOWS_MAX));
+            let least = match horizon.as_secs_ceil() / WINDOWS_MAX {
+                0 => Duration::from_micros(horizon.as_micros().div_ceil(WINDOWS_MAX)),
+                _ => Duration::from_secs(horizon.as_secs_ceil().div_ceil(WINDOWS_MAX)),
+            };
             return Err(RuleError::Over(format!(
                 "a run of {horizon} has more than {WINDOWS_MAX} windows of {over}; write at least {least}"
             )));
@@ -206,9 +209,13 @@ impl TryFrom<Written> for Rule {
                     windowed.join(", ")
                 )));
             }
-            if let Some(condition) = conditions.iter().find(|c| c.operator == Operator::Unequal) {
+            let has_no_worst = |condition: &&Condition| {
+                let is_equal = condition.operator == Operator::Equal && condition.reference().is_some();
+                is_equal || condition.operator == Operator::Unequal
+            };
+            if let Some(condition) = conditions.iter().find(has_no_worst) {
                 return Err(RuleError::Over(format!(
-                    "no window is the worst of `{}`; write a condition with <= < >= > or ==",
+                    "no window is the worst of `{}`; write a condition with <= < >= or >",
                     condition.written
                 )));
             }
@@ -270,6 +277,7 @@ impl FromStr for Rule {
                 label.split_once(':').ok_or_else(|| wrong("a label is written `class:reply`"))?;
             match name.trim() {
                 "design" => design.push(value.trim().to_owned()),
+                name if r#where.contains_key(name) => return Err(wrong("a label is there twice")),
                 name => drop(r#where.insert(name.to_owned(), value.trim().to_owned())),
             }
         }

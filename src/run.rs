@@ -172,7 +172,11 @@ pub fn run(
             }
             Finished { seed: is_replicated.then_some(seed), design, result }
         };
-        grid.par_iter().with_max_len(1).map(one).collect()
+        // Taken in order, and finished in any.
+        let mut results: Vec<(usize, Finished)> =
+            grid.iter().enumerate().par_bridge().map(|(index, run)| (index, one(run))).collect();
+        results.sort_by_key(|(index, _)| *index);
+        results.into_iter().map(|(_, finished)| finished).collect()
     });
     let reproduce = reproduce::run(scenario, options);
     let (mut report, finished, errors) = report(scenario, options.seeds[0], results, reproduce);
@@ -186,7 +190,10 @@ pub fn run(
     report.baseline = options.baseline.map(Saved::info);
     if is_replicated {
         report.replications = Some(Replications {
-            seeds: options.seeds.clone(),
+            seeds: {
+                let has_run = |seed: &&u64| finished.iter().any(|(of, _)| of == *seed);
+                options.seeds.iter().filter(has_run).copied().collect()
+            },
             estimates: compare::estimates(&runs),
             differences: runs.split_first().map_or_else(Vec::new, |(first, others)| {
                 others.iter().flat_map(|other| compare::differences(other, first)).collect()

@@ -77,7 +77,11 @@ pub fn ratio(clusters: &[(u64, u64)]) -> Option<Interval> {
         return None;
     }
     let ratio = clusters.iter().map(|(numerator, _)| numerator).sum::<u64>() as f64 / total;
-    let residual = |&(numerator, denominator): &(u64, u64)| numerator as f64 - ratio * denominator as f64;
+    // Exact, so that equal clusters have none.
+    let sums = clusters.iter().fold((0_i128, 0_i128), |(n, d), c| (n + i128::from(c.0), d + i128::from(c.1)));
+    let residual = |&(numerator, denominator): &(u64, u64)| {
+        (i128::from(numerator) * sums.1 - sums.0 * i128::from(denominator)) as f64 / total
+    };
     let squares = clusters.iter().map(residual).map(|residual| residual * residual).sum::<f64>();
     let (n, freedom) = (clusters.len() as f64, clusters.len() as f64 - 1.0);
     Some(Interval::around(ratio, (n / freedom * squares).sqrt() / total, freedom))

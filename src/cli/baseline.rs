@@ -6,8 +6,8 @@ use anyhow::Context;
 
 use super::exit::Invalid;
 use super::{export, saved};
-use crate::gate::Reference;
-use crate::outcome::Report;
+use crate::gate::{Reference, has_windows};
+use crate::outcome::{Report, Runs};
 use crate::report;
 use crate::run::Saved;
 use crate::scenario::Scenario;
@@ -30,6 +30,12 @@ pub(super) struct Baseline {
 }
 
 impl Baseline {
+    /// Whether the result is to be saved where a simulation's lies by default.
+    #[cfg(feature = "live")]
+    pub(super) fn replaces_the_usual(&self) -> bool {
+        self.save_baseline && self.baseline.is_none()
+    }
+
     /// Where the baseline of a scenario lies; the scenario is one of `several`.
     pub(super) fn file(&self, scenario: &Scenario, several: bool) -> PathBuf {
         let in_folder = |folder: &Path| folder.join(format!("{}.json", scenario.name));
@@ -41,7 +47,12 @@ impl Baseline {
     }
 
     /// The baseline of a scenario, if it is there and wanted.
-    pub(super) fn load(&self, scenario: &Scenario, several: bool) -> anyhow::Result<Option<Saved>> {
+    pub(super) fn load(
+        &self,
+        scenario: &Scenario,
+        designs: &[usize],
+        several: bool,
+    ) -> anyhow::Result<Option<Saved>> {
         let on_baseline = scenario.gates.iter().flat_map(|gate| {
             let of = gate
                 .conditions
@@ -76,12 +87,33 @@ impl Baseline {
             };
             return Err(Invalid(format!("{asked}, and {} does not exist; {again}", file.display())).into());
         }
-        let (_, report) = saved::load(&file)?;
-        for design in &scenario.designs {
-            let is_judged = on_baseline.iter().any(|(gate, _)| gate.applies_to(&design.name));
-            if is_judged && !is_lenient && report.totals_of(&design.name).is_empty() {
-                let (file, name) = (file.display(), &design.name);
-                return Err(Invalid(format!("the baseline {file} has no design `{name}`; {again}")).into());
+        let report = match saved::load(&file) {
+            Ok((_, report)) => report,
+            // It is about to be replaced.
+            Err(error) if self.save_baseline => {
+                super::tell(&format!("the old baseline is of no use: {error}"));
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let saved = Runs::of(&report);
+        for (gate, condition) in on_baseline.iter().filter(|_| !is_lenient) {
+            let judged = designs.iter().map(|design| &scenario.designs[*design].name);
+            for name in judged.filter(|name| gate.applies_to(name)) {
+                let Some(runs) = saved.iter().find(|runs| runs.design == name) else {
+                    let file = file.display();
+                    return Err(
+                        Invalid(format!("the baseline {file} has no design `{name}`; {again}")).into()
+                    );
+                };
+                if !has_windows(gate, condition, runs) {
+                    let (file, metric) = (file.display(), gate.metric.name);
+                    return Err(Invalid(format!(
+                        "the baseline {file} was saved without the windows of the gate `{metric}: {}`; {again}",
+                        condition.written
+                    ))
+                    .into());
+                }
             }
         }
         Ok(Some(Saved { file: file.display().to_string(), report }))

@@ -38,6 +38,11 @@ const LONG: Duration = Duration::from_mins(10);
 pub(super) fn drive(arguments: &Arguments, registry: &Registry) -> anyhow::Result<Exit> {
     let Arguments { scenario: file, choice, .. } = arguments;
     choice.check(false);
+    if choice.baseline.replaces_the_usual() {
+        super::usage(
+            "--save-baseline: what real time measures is no baseline for `floodlab run`; say --baseline PATH as well",
+        );
+    }
     let seed = choice.seed();
     let job = Job::new(file, choice, false, registry)?;
     let scenario = &job.scenario;

@@ -111,8 +111,6 @@ impl Job {
         for gate in &choice.gate {
             scenario.add_gate(gate).map_err(|error| Invalid(format!("--gate '{gate}': {error}")))?;
         }
-        let baseline = choice.baseline.load(&scenario, several)?;
-        let save_baseline = choice.baseline.save_baseline.then(|| choice.baseline.file(&scenario, several));
         let known = || scenario.designs.iter().map(|design| design.name.as_str());
         if let Some(name) = choice.design.iter().find(|name| known().all(|known| known != *name)) {
             let hint = hint(name, known());
@@ -121,7 +119,9 @@ impl Job {
         let selected = |index: &usize| {
             choice.design.is_empty() || choice.design.contains(&scenario.designs[*index].name)
         };
-        let designs = (0..scenario.designs.len()).filter(selected).collect();
+        let designs: Vec<usize> = (0..scenario.designs.len()).filter(selected).collect();
+        let baseline = choice.baseline.load(&scenario, &designs, several)?;
+        let save_baseline = choice.baseline.save_baseline.then(|| choice.baseline.file(&scenario, several));
         let folder = match &choice.output {
             None => Path::new("reports").join(&scenario.name),
             Some(folder) if several => folder.join(&scenario.name),
@@ -224,7 +224,6 @@ impl Job {
         let expectations = report.expectations.iter().filter(|_| choice.expect);
         let failed: Vec<&Verdict> = report.gates.iter().chain(expectations).filter(|v| !v.passed).collect();
         match failed.as_slice() {
-            _ if choice.no_fail => Exit::Passed,
             [] if self.skips_all_gates(report) => {
                 super::complain(&anyhow!(
                     "nothing to judge: the gates of {file} were skipped, because designs that they are about were not \
@@ -245,6 +244,7 @@ impl Job {
             }
             [] => Exit::Passed,
             failed if failed.iter().all(|verdict| verdict.measured.is_none()) => Exit::Nothing,
+            _ if choice.no_fail => Exit::Passed,
             _ => Exit::GateFailed,
         }
     }

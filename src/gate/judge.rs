@@ -7,7 +7,7 @@
 //! - all else (counts, the largest lag, times, equalities, worst windows) has to hold under every seed.
 
 use crate::metrics::Pooled;
-use crate::outcome::{Run, Runs, Verdict, WindowValue};
+use crate::outcome::{Run, Runs, Verdict, WindowValue, Windows};
 use crate::stats;
 
 use super::Rule;
@@ -33,8 +33,10 @@ pub fn judge(rules: &[Rule], designs: &[Runs<'_>], baseline: &[Runs<'_>]) -> Vec
                         Some(index) => Some(&designs[index]),
                     },
                     Some(Reference::Baseline) => match found(baseline, runs.design) {
-                        None => continue,
-                        Some(index) => Some(&baseline[index]),
+                        Some(index) if has_windows(rule, condition, &baseline[index]) => {
+                            Some(&baseline[index])
+                        }
+                        _ => continue,
                     },
                 };
                 verdicts.push(Case { rule, condition, runs, reference }.verdict());
@@ -42,6 +44,12 @@ pub fn judge(rules: &[Rule], designs: &[Runs<'_>], baseline: &[Runs<'_>]) -> Vec
         }
     }
     verdicts
+}
+
+/// Whether a saved result has what a rule asks for: windows are saved for the rules that there were.
+pub fn has_windows(rule: &Rule, condition: &Condition, runs: &Runs<'_>) -> bool {
+    let is_of = |windows: &Windows| windows.is_of(rule, condition.aggregate.name());
+    rule.over.is_none() || runs.runs.iter().any(|run| run.totals.windows.iter().any(is_of))
 }
 
 /// A condition on a design.
@@ -226,7 +234,9 @@ impl Case<'_> {
         let (interval, lower_bound) = self.estimate(pairs);
         let [low, high] = interval;
         // Rounded away from what is asked for: a value that is not proven does not pass.
-        let end = if self.is_upper() { high.ceil() } else { low.max(0.0).floor() };
+        // A thousandth is far below what is resolved, and above what floating point adds.
+        let thousandth = |end: f64| (end * 1e3).round() / 1e3;
+        let end = if self.is_upper() { thousandth(high).ceil() } else { thousandth(low.max(0.0)).floor() };
         let passed = match condition.operator {
             Operator::AtMost => end <= self.bound(None) && !lower_bound,
             Operator::Below => end < self.bound(None) && !lower_bound,
@@ -267,18 +277,15 @@ impl Case<'_> {
         let measured: Vec<f64> = pairs.iter().map(|pair| pair.measured.value(condition.unit)).collect();
         let reference = reference.expect("the caller has looked it up");
         let is_paired = runs.runs.iter().all(|run| reference.runs.iter().any(|other| other.seed == run.seed));
-        let bounds: Vec<f64> = if is_paired || reference.runs.len() < 2 {
-            pairs.iter().map(|pair| self.bound(pair.reference)).collect()
-        } else {
-            let values = reference.runs.iter().filter_map(|run| self.measure(run));
-            values.map(|(value, _)| self.bound(Some(value))).collect()
+        let by_pair: Vec<f64> = pairs.iter().map(|pair| self.bound(pair.reference)).collect();
+        let values = reference.runs.iter().filter_map(|run| self.measure(run));
+        let apart: Vec<f64> = values.map(|(value, _)| self.bound(Some(value))).collect();
+        // What a single seed says is a number like any other.
+        let excess = match stats::welch(&measured, &apart) {
+            Some(excess) if !is_paired => Some(excess),
+            _ => stats::paired(&measured, &by_pair),
         };
-        let excess = if bounds.len() == measured.len() && (is_paired || reference.runs.len() < 2) {
-            stats::paired(&measured, &bounds)
-        } else {
-            stats::welch(&measured, &bounds)
-        };
-        let excess = excess.expect("there are two seeds at least");
+        let excess = excess.expect("the caller has two pairs at least");
         let any = |read: fn(&Pair) -> bool| pairs.iter().any(read);
         let (is_larger, bound_is_larger) = (
             any(|pair| pair.measured.lower_bound),

@@ -9,7 +9,7 @@ use super::{ClassOutcome, Metrics, Windows};
 /// The same scenario under several seeds: every design of a seed meets the same arrivals, latencies and faults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Replications {
-    /// The seeds, as asked for.
+    /// The seeds under which something was finished.
     pub seeds: Vec<u64>,
     /// What each run gave, by seed, then design.
     pub runs: Vec<Replication>,

@@ -21,7 +21,11 @@ pub fn junit(report: &Report) -> String {
         let mut suite = TestSuite::new(format!("{name} / {design}"));
         suite.add_properties(properties(report));
         let class = format!("{name}.{design}");
-        let gates = report.gates.iter().filter(|verdict| verdict.design == design).map(gate);
+        let gates = report
+            .gates
+            .iter()
+            .filter(|verdict| verdict.design == design)
+            .map(|verdict| gate(report, verdict));
         let unfinished = report.unfinished.iter().filter(|unfinished| unfinished.design == design);
         for mut case in gates.chain(unfinished.map(missing)) {
             case.set_classname(class.as_str());
@@ -45,21 +49,27 @@ fn properties(report: &Report) -> [Property; 5] {
     .map(|(name, value)| Property::new(name, value))
 }
 
-fn gate(verdict: &Verdict) -> TestCase {
+fn gate(report: &Report, verdict: &Verdict) -> TestCase {
     let status = match verdict.measured {
         _ if verdict.passed => TestCaseStatus::success(),
-        None => failed(NonSuccessKind::Error, "no-samples", "no samples", verdict),
+        None => failed(NonSuccessKind::Error, "no-samples", "no samples", report, verdict),
         Some(_) => {
             let place = verdicts::place(verdict);
             let place = if place.is_empty() { place } else { format!(" {place}") };
             let message = format!("measured {}{place}", verdicts::measured(verdict));
-            failed(NonSuccessKind::Failure, "gate", &message, verdict)
+            failed(NonSuccessKind::Failure, "gate", &message, report, verdict)
         }
     };
     TestCase::new(verdicts::claim(verdict), status)
 }
 
-fn failed(kind: NonSuccessKind, r#type: &str, message: &str, verdict: &Verdict) -> TestCaseStatus {
+fn failed(
+    kind: NonSuccessKind,
+    r#type: &str,
+    message: &str,
+    report: &Report,
+    verdict: &Verdict,
+) -> TestCaseStatus {
     let mut lines = vec![
         format!("measured:   {}", verdicts::measured(verdict)),
         format!("expected:   {}", verdicts::expected(verdict)),
@@ -70,7 +80,7 @@ fn failed(kind: NonSuccessKind, r#type: &str, message: &str, verdict: &Verdict) 
     line("which is:", verdicts::bound(verdict));
     line("missed by:", verdicts::missed(verdict));
     line("where:", Some(verdicts::place(verdict)));
-    line("reproduce:", verdict.reproduce.clone());
+    line("reproduce:", verdict.reproduce.clone().or_else(|| Some(report.reproduce.clone())));
     let mut status = TestCaseStatus::non_success(kind);
     status.set_type(r#type).set_message(message).set_description(lines.join("\n"));
     status

@@ -74,9 +74,13 @@ pub(super) fn censored(report: &Report) -> Option<String> {
 
 /// Which designs have no result, and why; nothing if all have.
 pub(super) fn unfinished(report: &Report) -> Vec<String> {
-    let (finished, all) = (report.designs.len(), report.designs.len() + report.unfinished.len());
+    let (finished, what) = match &report.replications {
+        Some(all) => (all.runs.len(), "runs"),
+        None => (report.designs.len(), "designs"),
+    };
+    let all = finished + report.unfinished.len();
     let interrupted = report.unfinished.iter().any(|design| design.error.is_none());
-    let interrupted = interrupted.then(|| format!("interrupted: {finished} of {all} designs finished"));
+    let interrupted = interrupted.then(|| format!("interrupted: {finished} of {all} {what} finished"));
     let errors = report.unfinished.iter().filter_map(|design| design.error.as_ref());
     interrupted.into_iter().chain(errors.map(|error| format!("failed: {error}"))).collect()
 }

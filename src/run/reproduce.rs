@@ -1,7 +1,7 @@
 //! The commands that give a result again, for a POSIX shell.
 
-use crate::gate::Rule;
-use crate::outcome::Verdict;
+use crate::gate::{Condition, Reference, Rule, has_windows};
+use crate::outcome::{Runs, Verdict};
 use crate::scenario::Scenario;
 use crate::store::url::StoreUrl;
 
@@ -15,10 +15,12 @@ pub(super) fn run(scenario: &Scenario, options: &Options<'_>) -> String {
 
 /// What shows a verdict: its design, and that which its condition refers to, under one seed.
 pub(super) fn verdict(scenario: &Scenario, options: &Options<'_>, verdict: &Verdict, seed: u64) -> String {
-    let words = |name: &str| verdict.expect.split_whitespace().any(|word| word == name);
+    let its = scenario.rules().filter(|rule| rule.metric.name == verdict.metric);
+    let its = its.flat_map(|rule| &rule.conditions).filter(|condition| condition.written == verdict.expect);
+    let others: Vec<&str> = its.filter_map(|condition| condition.design()).collect();
     let is_needed = |design: &&usize| {
-        let name = &scenario.designs[**design].name;
-        *name == verdict.design || words(name)
+        let name = scenario.designs[**design].name.as_str();
+        name == verdict.design || others.contains(&name)
     };
     let designs: Vec<usize> = options.designs.iter().filter(is_needed).copied().collect();
     // Those that were asked for with this condition.
@@ -41,11 +43,28 @@ fn with_rest<'a>(
     if let Some(saved) = options.baseline {
         command += &format!(" --baseline {}", quoted(&saved.file));
     }
+    if leaves_out(scenario, options) {
+        command += " --baseline-lenient";
+    }
     command += owned(scenario, true);
     if let Some(key) = options.shuffle_ties {
         command += &format!(" --shuffle-ties {key}");
     }
     command
+}
+
+/// Whether a condition on the baseline was left out.
+fn leaves_out(scenario: &Scenario, options: &Options<'_>) -> bool {
+    let saved = options.baseline.map(|saved| Runs::of(&saved.report)).unwrap_or_default();
+    scenario.gates.iter().any(|gate| {
+        let of_baseline = |condition: &&Condition| condition.reference() == Some(&Reference::Baseline);
+        gate.conditions.iter().filter(of_baseline).any(|condition| {
+            let designs = options.designs.iter().map(|design| &scenario.designs[*design].name);
+            designs.filter(|design| gate.applies_to(design)).any(|design| {
+                !saved.iter().any(|runs| runs.design == design && has_windows(gate, condition, runs))
+            })
+        })
+    })
 }
 
 /// The beginning of such a command.
