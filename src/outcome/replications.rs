@@ -26,13 +26,13 @@ pub struct Replication {
     pub seed: u64,
     /// The design's name.
     pub design: String,
-    /// As [`Outcome::event_hash`].
+    /// As `Outcome::event_hash`.
     pub event_hash: String,
-    /// As [`Outcome::metrics`].
+    /// As `Outcome::metrics`.
     pub metrics: Metrics,
-    /// As [`Outcome::classes`], without what they were over time.
+    /// As `Outcome::classes`, without what they were over time.
     pub classes: IndexMap<String, ClassOutcome>,
-    /// As [`Outcome::windows`].
+    /// As `Outcome::windows`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Windows>,
 }
