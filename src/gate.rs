@@ -24,7 +24,7 @@ use crate::outcome::{Totals, Verdict};
 pub use condition::{Aggregate, BASELINE, Bound, Condition, Operator, Quantity, Reference, Sign};
 use metric::Measured;
 
-pub use judge::{has_windows, judge};
+pub use judge::{Lacking, judge, lacking};
 pub use metric::{Better, Label, METRICS, Metric, Unit};
 pub use windows::{widths, worst};
 

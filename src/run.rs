@@ -215,24 +215,12 @@ struct Finished {
     result: Result<Option<Outcome>, RunError>,
 }
 
-/// The runs of each design, in the order of the designs.
+/// The runs of each design, with their lags.
 fn runs(finished: &[(u64, Outcome)]) -> Vec<Runs<'_>> {
-    let mut designs: Vec<&str> = Vec::new();
-    for (_, outcome) in finished {
-        if !designs.contains(&outcome.name.as_str()) {
-            designs.push(&outcome.name);
-        }
-    }
-    let of = |design: &str| {
-        let runs = finished.iter().filter(|(_, outcome)| outcome.name == design);
-        runs.map(|(seed, outcome)| Run {
-            seed: *seed,
-            totals: outcome.totals(),
-            lags: Some(&outcome.lag_counts),
-        })
-        .collect()
-    };
-    designs.into_iter().map(|design| Runs { design, runs: of(design) }).collect()
+    Runs::by_design(finished.iter().map(|(seed, outcome)| {
+        let run = Run { seed: *seed, totals: outcome.totals(), lags: Some(&outcome.lag_counts) };
+        (outcome.name.as_str(), run)
+    }))
 }
 
 impl Saved {

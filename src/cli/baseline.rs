@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::exit::Invalid;
 use super::{export, saved};
-use crate::gate::{Reference, has_windows};
+use crate::gate::{self, Lacking};
 use crate::outcome::{Report, Runs};
 use crate::report;
 use crate::run::Saved;
@@ -53,71 +53,54 @@ impl Baseline {
         designs: &[usize],
         several: bool,
     ) -> anyhow::Result<Option<Saved>> {
-        let on_baseline = scenario.gates.iter().flat_map(|gate| {
-            let of = gate
-                .conditions
-                .iter()
-                .filter(|condition| condition.reference() == Some(&Reference::Baseline));
-            of.map(move |condition| (gate, condition))
-        });
-        let on_baseline: Vec<_> = on_baseline.collect();
-        if on_baseline.is_empty() && self.baseline.is_none() {
+        let designs: Vec<&str> =
+            designs.iter().map(|design| scenario.designs[*design].name.as_str()).collect();
+        if self.baseline.is_none() && gate::lacking(&scenario.gates, &designs, &[]).is_empty() {
             return Ok(None);
         }
         let file = self.file(scenario, several);
         let is_lenient = self.baseline_lenient || self.save_baseline;
-        if !file.exists() && is_lenient {
-            if !on_baseline.is_empty() {
-                super::tell(&format!(
-                    "no baseline yet ({}): {} of it {} not judged",
-                    file.display(),
-                    counted(on_baseline.len(), "condition"),
-                    if on_baseline.len() == 1 { "is" } else { "are" },
-                ));
-            }
-            return Ok(None);
-        }
-        let again = "make it with --save-baseline, or leave such conditions out with --baseline-lenient";
-        if !file.exists() {
-            let asked = match on_baseline.first() {
-                Some((gate, condition)) => {
-                    format!("the gate `{}: {}` compares with a baseline", gate.metric.name, condition.written)
-                }
-                None => "a baseline is asked for".to_owned(),
-            };
-            return Err(Invalid(format!("{asked}, and {} does not exist; {again}", file.display())).into());
-        }
         let report = match saved::load(&file) {
-            Ok((_, report)) => report,
+            _ if !file.exists() => None,
+            Ok((_, report)) => Some(report),
             // It is about to be replaced.
             Err(error) if self.save_baseline => {
                 super::tell(&format!("the old baseline is of no use: {error}"));
-                return Ok(None);
+                None
             }
             Err(error) => return Err(error),
         };
-        let saved = Runs::of(&report);
-        for (gate, condition) in on_baseline.iter().filter(|_| !is_lenient) {
-            let judged = designs.iter().map(|design| &scenario.designs[*design].name);
-            for name in judged.filter(|name| gate.applies_to(name)) {
-                let Some(runs) = saved.iter().find(|runs| runs.design == name) else {
-                    let file = file.display();
-                    return Err(
-                        Invalid(format!("the baseline {file} has no design `{name}`; {again}")).into()
-                    );
-                };
-                if !has_windows(gate, condition, runs) {
-                    let (file, metric) = (file.display(), gate.metric.name);
-                    return Err(Invalid(format!(
-                        "the baseline {file} was saved without the windows of the gate `{metric}: {}`; {again}",
-                        condition.written
-                    ))
-                    .into());
-                }
+        let saved = report.as_ref().map(Runs::of).unwrap_or_default();
+        let lacking = gate::lacking(&scenario.gates, &designs, &saved);
+        let file = file.display().to_string();
+        if is_lenient {
+            let mut conditions = lacking;
+            conditions.dedup_by(|one, other| std::ptr::eq(one.condition, other.condition));
+            if !conditions.is_empty() {
+                super::tell(&format!(
+                    "the baseline {file} has nothing for {}, left out for now",
+                    counted(conditions.len(), "condition")
+                ));
             }
+        } else if let Some(what) = lacks(&file, report.is_some(), lacking.first()) {
+            let again = "make it with --save-baseline, or leave such conditions out with --baseline-lenient";
+            return Err(Invalid(format!("{what}; {again}")).into());
         }
-        Ok(Some(Saved { file: file.display().to_string(), report }))
+        Ok(report.map(|report| Saved { file, report }))
     }
+}
+
+/// What is wrong with a baseline that is there or not, and of which this is asked.
+fn lacks(file: &str, exists: bool, asked: Option<&Lacking<'_>>) -> Option<String> {
+    let Some(Lacking { rule, condition, design, has_design }) = asked else {
+        return (!exists).then(|| format!("a baseline is asked for, and {file} does not exist"));
+    };
+    let gate = format!("the gate `{}: {}`", rule.metric.name, condition.written);
+    Some(match (exists, has_design) {
+        (false, _) => format!("{gate} compares with a baseline, and {file} does not exist"),
+        (true, false) => format!("the baseline {file} has no design `{design}`"),
+        (true, true) => format!("the baseline {file} was saved without the windows of {gate}"),
+    })
 }
 
 /// Writes the baseline.

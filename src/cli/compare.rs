@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
-
 use super::exit::{Exit, Invalid};
-use super::export::Target;
+use super::export::{Format, Target};
 use super::saved;
 use crate::compare::Comparison;
 use crate::report;
@@ -35,25 +33,10 @@ pub(super) struct Arguments {
     export_md: Vec<Target>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A table.
-    Text,
-    /// Every difference as data.
-    Json,
-    /// For a pull request.
-    Md,
-    /// Nothing.
-    Quiet,
-}
-
 pub(super) fn compare(arguments: &Arguments) -> anyhow::Result<Exit> {
     let exports = || arguments.export_json.iter().chain(&arguments.export_md);
     let exported = exports().filter(|target| **target == Target::Stdout).count();
-    let printed = usize::from(matches!(arguments.format, Format::Json | Format::Md));
-    if exported + printed > 1 {
-        super::usage("only one document can go to standard output; export the others to files");
-    }
+    arguments.format.check_alone(exported);
     let ((from_file, from), (to_file, to)) = (saved::load(&arguments.from)?, saved::load(&arguments.to)?);
     let (from_name, to_name) = (from_file.display().to_string(), to_file.display().to_string());
     let comparison = Comparison::new((&from_name, &from), (&to_name, &to), &arguments.design)

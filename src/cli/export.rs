@@ -27,6 +27,29 @@ pub(super) struct PlotTarget {
     file: PathBuf,
 }
 
+/// What is printed of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// A table.
+    Text,
+    /// All of it as data: what --export-json writes.
+    Json,
+    /// What --export-md writes.
+    Md,
+    /// Nothing.
+    Quiet,
+}
+
+impl Format {
+    /// Ends the program if more than one document would be printed; `exported` go to standard output anyway.
+    pub(super) fn check_alone(self, exported: usize) {
+        let printed = usize::from(matches!(self, Self::Json | Self::Md));
+        if exported + printed > 1 {
+            super::usage("only one document can go to standard output; export the others to files");
+        }
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Exports {
     /// Write the result as JSON to this file as well (`-`: standard output); repeatable, like all exports.

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, anyhow};
-use clap::ValueEnum;
 
 use super::baseline::{self, Baseline};
 use super::exit::{Exit, Invalid};
-use super::export::{self, Exports, write_folder};
+use super::export::{self, Exports, Format, write_folder};
 use crate::gate::Rule;
 use crate::names::hint;
 use crate::outcome::{Report, Verdict};
@@ -56,18 +55,6 @@ pub(super) struct Choice {
     /// A failed gate does not change the exit code.
     #[arg(long)]
     no_fail: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A table.
-    Text,
-    /// What `report.json` holds.
-    Json,
-    /// What `report.md` holds.
-    Md,
-    /// Nothing.
-    Quiet,
 }
 
 /// Listens for interrupts, by Ctrl-C or by whoever ends the program (SIGTERM, SIGHUP): whether there was one.
@@ -256,13 +243,10 @@ impl Choice {
         if several && !self.exports.is_empty() {
             super::usage("--export-* writes one result; run one scenario, or use --output");
         }
-        let printed = usize::from(matches!(self.format, Format::Json | Format::Md));
         if self.baseline.save_baseline && !self.design.is_empty() {
             super::usage("--save-baseline saves the result of all designs; leave --design out");
         }
-        if self.exports.to_stdout() + printed > 1 {
-            super::usage("only one document can go to standard output; export the others to files");
-        }
+        self.format.check_alone(self.exports.to_stdout());
     }
 
     /// Whether the scenario can be run on its Redis, and its owner wants that.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::names::hint;
-use crate::outcome::{Difference, Report, Run, Runs, SCHEMA_VERSION, ScenarioInfo};
+use crate::outcome::{Difference, Report, Runs, SCHEMA_VERSION, ScenarioInfo};
 
 use super::differences;
 
@@ -72,10 +72,9 @@ impl Comparison {
     /// # Errors
     /// If a report does not have a design that was named, or the two have none in common.
     pub fn new(from: (&str, &Report), to: (&str, &Report), designs: &[String]) -> Result<Self, CompareError> {
-        let mut compared = Vec::new();
-        for (against, design) in pairs(from, to, designs)? {
-            compared.extend(differences(&runs(to.1, design), &runs(from.1, against)));
-        }
+        let (olds, news) = (Runs::of(from.1), Runs::of(to.1));
+        let pairs = pairs((from.0, &olds), (to.0, &news), designs)?;
+        let compared = pairs.into_iter().flat_map(|(old, new)| differences(new, old)).collect();
         Ok(Self {
             schema_version: SCHEMA_VERSION,
             from: Side::new(from),
@@ -93,52 +92,36 @@ impl Side {
 }
 
 /// Which designs are compared, older and newer, in the newer one's order.
-fn pairs<'a>(
-    from: (&str, &'a Report),
-    to: (&str, &'a Report),
+fn pairs<'r, 'a>(
+    (from, olds): (&str, &'r [Runs<'a>]),
+    (to, news): (&str, &'r [Runs<'a>]),
     designs: &[String],
-) -> Result<Vec<(&'a str, &'a str)>, CompareError> {
-    let (olds, news) = (names(from.1), names(to.1));
-    if let ([old], [new], []) = (&*olds, &*news, designs) {
+) -> Result<Vec<(&'r Runs<'a>, &'r Runs<'a>)>, CompareError> {
+    if let ([old], [new], []) = (olds, news, designs) {
         return Ok(vec![(old, new)]);
     }
     for name in designs {
-        for (file, known) in [(from.0, &olds), (to.0, &news)] {
-            if !known.contains(&name.as_str()) {
-                let hint = hint(name, known.iter().copied());
+        for (file, known) in [(from, olds), (to, news)] {
+            if known.iter().all(|runs| runs.design != name) {
+                let hint = hint(name, known.iter().map(|runs| runs.design));
                 return Err(CompareError::Unknown { file: file.to_owned(), name: name.clone(), hint });
             }
         }
     }
-    let wanted = |name: &str| designs.is_empty() || designs.iter().any(|design| design == name);
-    let common: Vec<_> =
-        news.iter().filter(|name| olds.contains(name) && wanted(name)).map(|name| (*name, *name)).collect();
+    let wanted = |runs: &&Runs<'_>| designs.is_empty() || designs.iter().any(|name| name == runs.design);
+    let old = |new: &Runs<'_>| olds.iter().find(|old| old.design == new.design);
+    let common: Vec<_> = news.iter().filter(wanted).filter_map(|new| Some((old(new)?, new))).collect();
     if common.is_empty() {
-        let list = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let list = |runs: &[Runs<'_>]| match runs {
+            [] => "none".to_owned(),
+            runs => runs.iter().map(|runs| runs.design).collect::<Vec<_>>().join(", "),
+        };
         return Err(CompareError::NothingInCommon {
-            from: from.0.to_owned(),
-            from_names: list(&olds),
-            to: to.0.to_owned(),
-            to_names: list(&news),
+            from: from.to_owned(),
+            from_names: list(olds),
+            to: to.to_owned(),
+            to_names: list(news),
         });
     }
     Ok(common)
-}
-
-/// The designs that a report has results of.
-fn names(report: &Report) -> Vec<&str> {
-    let firsts = report.designs.iter().map(|outcome| outcome.name.as_str());
-    let runs = report.replications.iter().flat_map(|replications| &replications.runs);
-    let mut names = Vec::new();
-    for name in firsts.chain(runs.map(|run| run.design.as_str())) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
-}
-
-fn runs<'a>(report: &'a Report, design: &'a str) -> Runs<'a> {
-    let run = |(seed, totals)| Run { seed, totals, lags: None };
-    Runs { design, runs: report.totals_of(design).into_iter().map(run).collect() }
 }

@@ -19,25 +19,23 @@ use super::metric::{Measured, Unit};
 ///
 /// Where a value has no samples (its own, or that of the result referred to) the verdict has `measured: null` and
 /// does not pass. A design that is not among `designs` (not selected with `--design`) gives no verdict, neither for
-/// itself nor for a condition that refers to it; nor does a condition on the baseline where that does not have the design.
+/// itself nor for a condition that refers to it; nor does a condition on the baseline that is [`lacking`].
 pub fn judge(rules: &[Rule], designs: &[Runs<'_>], baseline: &[Runs<'_>]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for rule in rules {
         for runs in designs.iter().filter(|runs| rule.applies_to(runs.design)) {
             for condition in &rule.conditions {
-                let found = |runs: &[Runs<'_>], name: &str| runs.iter().position(|runs| runs.design == name);
                 let reference = match condition.reference() {
                     None => None,
-                    Some(Reference::Design(name)) => match found(designs, name) {
-                        None => continue,
-                        Some(index) => Some(&designs[index]),
-                    },
-                    Some(Reference::Baseline) => match found(baseline, runs.design) {
-                        Some(index) if has_windows(rule, condition, &baseline[index]) => {
-                            Some(&baseline[index])
-                        }
-                        _ => continue,
-                    },
+                    Some(Reference::Design(name)) => Some(designs.iter().find(|runs| runs.design == name)),
+                    Some(Reference::Baseline) => {
+                        let saved = baseline.iter().find(|saved| saved.design == runs.design);
+                        Some(saved.filter(|saved| has_windows(rule, condition, saved)))
+                    }
+                };
+                let reference = match reference {
+                    Some(None) => continue,
+                    found => found.flatten(),
                 };
                 verdicts.push(Case { rule, condition, runs, reference }.verdict());
             }
@@ -46,8 +44,36 @@ pub fn judge(rules: &[Rule], designs: &[Runs<'_>], baseline: &[Runs<'_>]) -> Vec
     verdicts
 }
 
-/// Whether a saved result has what a rule asks for: windows are saved for the rules that there were.
-pub fn has_windows(rule: &Rule, condition: &Condition, runs: &Runs<'_>) -> bool {
+/// A condition on the baseline that cannot be judged, since the baseline has not what it asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Lacking<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// Its condition.
+    pub condition: &'a Condition,
+    /// The design that it would judge.
+    pub design: &'a str,
+    /// Whether the baseline has the design, and only not these windows of it: they are saved for the rules that there were.
+    pub has_design: bool,
+}
+
+/// The conditions on the baseline that [`judge`] leaves out, for designs of these names.
+pub fn lacking<'a>(rules: &'a [Rule], designs: &[&'a str], baseline: &[Runs<'_>]) -> Vec<Lacking<'a>> {
+    let mut lacking = Vec::new();
+    for rule in rules {
+        for condition in rule.conditions.iter().filter(|c| c.reference() == Some(&Reference::Baseline)) {
+            for design in designs.iter().copied().filter(|design| rule.applies_to(design)) {
+                let runs = baseline.iter().find(|runs| runs.design == design);
+                if !runs.is_some_and(|runs| has_windows(rule, condition, runs)) {
+                    lacking.push(Lacking { rule, condition, design, has_design: runs.is_some() });
+                }
+            }
+        }
+    }
+    lacking
+}
+
+fn has_windows(rule: &Rule, condition: &Condition, runs: &Runs<'_>) -> bool {
     let is_of = |windows: &Windows| windows.is_of(rule, condition.aggregate.name());
     rule.over.is_none() || runs.runs.iter().any(|run| run.totals.windows.iter().any(is_of))
 }

@@ -41,16 +41,24 @@ pub struct Run<'a> {
 impl<'a> Runs<'a> {
     /// Those of each design of a report, in the order in which it names them.
     pub fn of(report: &'a Report) -> Vec<Self> {
-        let mut designs: Vec<&str> = report.designs.iter().map(|outcome| outcome.name.as_str()).collect();
-        for run in report.replications.iter().flat_map(|replications| &replications.runs) {
-            if !designs.contains(&run.design.as_str()) {
-                designs.push(&run.design);
-            }
+        match &report.replications {
+            Some(all) => Self::by_design(all.runs.iter().map(|run| {
+                let Replication { seed, design, .. } = run;
+                (design.as_str(), Run { seed: *seed, totals: run.totals(), lags: None })
+            })),
+            None => Self::by_design(report.designs.iter().map(|outcome| {
+                (outcome.name.as_str(), Run { seed: report.seed, totals: outcome.totals(), lags: None })
+            })),
         }
-        let runs = |design| {
-            report.totals_of(design).into_iter().map(|(seed, totals)| Run { seed, totals, lags: None })
-        };
-        designs.into_iter().map(|design| Runs { design, runs: runs(design).collect() }).collect()
+    }
+
+    /// Runs with their designs, put together by design in the order of first appearance.
+    pub fn by_design(runs: impl Iterator<Item = (&'a str, Run<'a>)>) -> Vec<Self> {
+        let mut designs: IndexMap<&'a str, Vec<Run<'a>>> = IndexMap::new();
+        for (design, run) in runs {
+            designs.entry(design).or_default().push(run);
+        }
+        designs.into_iter().map(|(design, runs)| Self { design, runs }).collect()
     }
 }
 
@@ -113,19 +121,5 @@ impl Report {
             replications.differences = Vec::new();
         }
         baseline
-    }
-
-    /// The totals of a design by seed, in the order of seeds; of one that is not there, none.
-    pub fn totals_of(&self, design: &str) -> Vec<(u64, Totals<'_>)> {
-        match &self.replications {
-            Some(replications) => {
-                let runs = replications.runs.iter().filter(|run| run.design == design);
-                runs.map(|run| (run.seed, run.totals())).collect()
-            }
-            None => {
-                let designs = self.designs.iter().filter(|outcome| outcome.name == design);
-                designs.map(|outcome| (self.seed, outcome.totals())).collect()
-            }
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The commands that give a result again, for a POSIX shell.
 
-use crate::gate::{Condition, Reference, Rule, has_windows};
+use crate::gate::{self, Rule};
 use crate::outcome::{Runs, Verdict};
 use crate::scenario::Scenario;
 use crate::store::url::StoreUrl;
@@ -43,7 +43,10 @@ fn with_rest<'a>(
     if let Some(saved) = options.baseline {
         command += &format!(" --baseline {}", quoted(&saved.file));
     }
-    if leaves_out(scenario, options) {
+    let designs: Vec<&str> =
+        options.designs.iter().map(|design| scenario.designs[*design].name.as_str()).collect();
+    let saved = options.baseline.map(|saved| Runs::of(&saved.report)).unwrap_or_default();
+    if !gate::lacking(&scenario.gates, &designs, &saved).is_empty() {
         command += " --baseline-lenient";
     }
     command += owned(scenario, true);
@@ -51,20 +54,6 @@ fn with_rest<'a>(
         command += &format!(" --shuffle-ties {key}");
     }
     command
-}
-
-/// Whether a condition on the baseline was left out.
-fn leaves_out(scenario: &Scenario, options: &Options<'_>) -> bool {
-    let saved = options.baseline.map(|saved| Runs::of(&saved.report)).unwrap_or_default();
-    scenario.gates.iter().any(|gate| {
-        let of_baseline = |condition: &&Condition| condition.reference() == Some(&Reference::Baseline);
-        gate.conditions.iter().filter(of_baseline).any(|condition| {
-            let designs = options.designs.iter().map(|design| &scenario.designs[*design].name);
-            designs.filter(|design| gate.applies_to(design)).any(|design| {
-                !saved.iter().any(|runs| runs.design == design && has_windows(gate, condition, runs))
-            })
-        })
-    })
 }
 
 /// The beginning of such a command.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use fake_telegram::api::Truth;
 use fake_telegram::time::{Duration, Time};
 use floodlab::event::{Event, Observer};
+use floodlab::scenario::Scenario;
 use floodlab::stats::{self, Clusters, Interval};
 
 use crate::lab::{self, designs};
@@ -67,26 +68,30 @@ fn erlangs_distribution_has_pollaczek_and_khinchines_mean() {
     }
 }
 
+/// One worker, Poisson arrivals, a constant call time of [`CALL`]: so many messages a second, for so many seconds.
+fn m_d_1(rate: u32, seconds: u32) -> Scenario {
+    lab::scenario(&format!(
+        r#"
+        duration = "{seconds}s"
+        workers = 1
+        wire = {{ median = "100ms", p99 = "100ms" }}
+        server = {{ profile = "unlimited" }}
+        chats = {{ count = 100 }}
+        [workload.all]
+        kind = "poisson"
+        class = "all"
+        rate = "{rate}/s"
+        {}"#,
+        designs(["naive-loop"])
+    ))
+}
+
 /// One worker, Poisson arrivals, a constant call time: M/D/1.
 #[test]
 fn one_worker_waits_as_in_m_d_1() {
     // Messages a second, load, and how narrow the interval of the mean must be for the test to say anything.
     for (rate, rho, width) in [(3, 0.3, 0.02), (6, 0.6, 0.03), (8, 0.8, 0.05)] {
-        let scenario = lab::scenario(&format!(
-            r#"
-            duration = "{}s"
-            workers = 1
-            wire = {{ median = "100ms", p99 = "100ms" }}
-            server = {{ profile = "unlimited" }}
-            chats = {{ count = 100 }}
-            [workload.all]
-            kind = "poisson"
-            class = "all"
-            rate = "{rate}/s"
-            {}"#,
-            40_000 / rate,
-            designs(["naive-loop"])
-        ));
+        let scenario = m_d_1(rate, 40_000 / rate);
         let runs: Vec<Vec<f64>> = (1..=REPLICATIONS)
             .map(|seed| {
                 let waits = Rc::new(RefCell::new(Vec::new()));
@@ -126,20 +131,7 @@ fn intervals_of_replications_hold_the_theory_of_m_d_1() {
     const EXPERIMENTS: usize = 60;
     const SEEDS: usize = 10;
     const RHO: f64 = 0.6;
-    let scenario = lab::scenario(&format!(
-        r#"
-        duration = "600s"
-        workers = 1
-        wire = {{ median = "100ms", p99 = "100ms" }}
-        server = {{ profile = "unlimited" }}
-        chats = {{ count = 100 }}
-        [workload.all]
-        kind = "poisson"
-        class = "all"
-        rate = "6/s"
-        {}"#,
-        designs(["naive-loop"])
-    ));
+    let scenario = m_d_1(6, 600);
     let service = CALL.as_secs_f64();
     let (mean, longer) = (RHO * service / (2.0 * (1.0 - RHO)), 1.0 - waits_at_most(RHO, 1.0));
     let nine_of_ten = bisect(|t| waits_at_most(RHO, t) - 0.9) * service;
