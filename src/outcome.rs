@@ -27,7 +27,7 @@ pub struct Report {
     pub schema_version: u32,
     /// Name and version of the tool.
     pub tool: String,
-    /// The seed of the run; of several, the first.
+    /// The seed of the run; of several, the first that has a result.
     pub seed: u64,
     /// What was run.
     pub scenario: ScenarioInfo,

@@ -163,14 +163,10 @@ pub fn run(
         options.seeds.iter().flat_map(|seed| options.designs.iter().map(|design| (*seed, *design))).collect();
     let is_replicated = options.seeds.len() > 1;
     let results: Vec<Finished> = pool.install(|| {
-        let one = |&(seed, design): &(u64, usize)| {
-            let mut result = one(scenario, design, seed, options, progress);
-            if let Ok(Some(outcome)) = &mut result
-                && seed != options.seeds[0]
-            {
-                outcome.keep_totals();
-            }
-            Finished { seed: is_replicated.then_some(seed), design, result }
+        let one = |&(seed, design): &(u64, usize)| Finished {
+            seed: is_replicated.then_some(seed),
+            design,
+            result: one(scenario, design, seed, options, progress),
         };
         // Taken in order, and finished in any.
         let mut results: Vec<(usize, Finished)> =
@@ -201,8 +197,10 @@ pub fn run(
             runs: finished.iter().map(|(seed, outcome)| Replication::of(*seed, outcome)).collect(),
         });
     }
+    // Of a run that was interrupted or failed, the first seed may have no result.
+    report.seed = finished.first().map_or(report.seed, |(seed, _)| *seed);
     report.designs =
-        finished.into_iter().filter(|(seed, _)| *seed == options.seeds[0]).map(|(_, one)| one).collect();
+        finished.into_iter().filter(|(seed, _)| *seed == report.seed).map(|(_, one)| one).collect();
     report.host.wall_ms = ((options.wall_us)() - begun) / 1_000;
     if errors.is_empty() { Ok(report) } else { Err(Failed { report: Box::new(report), errors }) }
 }

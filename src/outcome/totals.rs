@@ -69,7 +69,7 @@ impl Outcome {
     }
 
     /// Forgets what it was over time, and its distribution: totals, windows and counted lags stay.
-    pub fn keep_totals(&mut self) {
+    fn keep_totals(&mut self) {
         self.series = Series::default();
         self.lag_distribution = Distribution::default();
         self.classes.values_mut().for_each(|class| class.lag_p99_us = Vec::new());
