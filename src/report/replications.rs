@@ -51,13 +51,15 @@ pub(super) fn rest(differences: &[Difference]) -> Option<String> {
         let other = if shown > 0 { "other " } else { "" };
         format!("{} {other}{}", human::count(number as u64), if number == 1 { "metric" } else { "metrics" })
     };
-    let none = count(&[Finding::NoDifference, Finding::Equal]);
+    let none = count(&[Finding::NoDifference]);
+    let equal = count(&[Finding::Equal]);
     let noise = count(&[Finding::WithinNoise]);
     let too_few = count(&[Finding::TooFew]);
     let more = differences.iter().filter(|difference| is_news(difference)).count() - shown;
     let parts = [
         (more > 0).then(|| format!("Different as well, see `report.md`: {}.", metrics(more))),
         (none > 0).then(|| format!("No difference detected in {}.", metrics(none))),
+        (equal > 0).then(|| format!("Equal in {}.", metrics(equal))),
         (noise > 0).then(|| format!("Within the noise threshold: {}.", metrics(noise))),
         (too_few > 0).then(|| format!("Too few seeds to say anything of {}.", metrics(too_few))),
     ];
