@@ -302,19 +302,20 @@ fn by_seed<'a>(outcomes: &'a [Outcome], first: u64) -> Vec<Runs<'a>> {
     vec![Runs { design: &outcomes[0].name, runs: outcomes.iter().enumerate().map(run).collect() }]
 }
 
-/// Of 4,000 lags 80 are above 1 s, 20 of each seed: 99 % of all are at most 3 s, and nothing says so for certain.
+/// Of 4,000 lags 20 of each seed are above 1 s: 40 of 2 s, 20 of 3 s, 20 of 4 s, so 99 % are at most 2 s. At or below that are 100, 98, 100
+/// and 98 % of the seeds' lags: mean 99 %, standard error 0.577 %, times 3.182 (Student, three degrees of freedom) 1.84 %. So the ends are
+/// the quantiles at 97.16 %, which is 1 s, and above 100 %, which is the largest.
 #[test]
 fn of_several_seeds_quantiles_are_judged_on_the_upper_end() {
     let outcomes = seeds(&[2, 3, 2, 4]);
     let verdict = |text: &str| judge(&[rule(text)], &by_seed(&outcomes, 1), &[]).remove(0);
     let judged = verdict("lag: p(99) <= 3s");
-    let interval = judged.interval.expect("there are seeds");
-    assert!(interval[0] <= 2_000_000 && interval[1] > 2_000_000, "{interval:?}");
-    assert_eq!(judged.measured, Some(interval[1] as u64));
-    assert_eq!(judged.passed, interval[1] <= 3_000_000);
+    assert_eq!((judged.interval, judged.measured), (Some([1_000_000, 4_000_000]), Some(4_000_000)));
+    assert!(!judged.passed);
     assert_eq!(judged.seed, Some(4));
     assert!(verdict("lag: p(99) <= 4s").passed);
-    assert_eq!(verdict("lag: p(99) >= 2s").measured, Some(interval[0] as u64), "the other end");
+    let judged = verdict("lag: p(99) >= 2s");
+    assert_eq!((judged.measured, judged.passed), (Some(1_000_000), false), "the other end");
 }
 
 #[test]
