@@ -81,6 +81,13 @@ impl Model {
         }
     }
 
+    /// The same, still unused, where no two tokens write to one chat: a chat has one budget, and not one for each token.
+    /// A thousand tokens with a thousand chats each then take a thousandth of the memory.
+    #[must_use]
+    pub fn with_own_chats(self) -> Self {
+        Self { budgets: self.budgets.of_own_chats(), ..self }
+    }
+
     /// A call arrives. Its decision is ready at once, or after a hold.
     ///
     /// Held calls that are due by `now` go first.
@@ -168,7 +175,8 @@ impl Model {
         &mut self.chats
     }
 
-    /// A token begins anew: its budgets are full, its penalties over, its held calls dropped.
+    /// A token begins anew: its budgets are full, its penalties over, its held calls dropped. What its
+    /// [own chats](Model::with_own_chats) spent stays: it is to write to others.
     ///
     /// # Panics
     /// If time runs backward.

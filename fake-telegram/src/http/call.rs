@@ -81,7 +81,7 @@ pub(super) async fn call(
     }
     let request = Request {
         token: job.bot.token,
-        chat: job.chat.as_ref().map_or_else(|| state.options.any_chat(), |known| known.index),
+        chat: job.chat.as_ref().map_or(job.bot.nowhere, |known| known.index),
         method: method.family,
         idempotency: aside.idempotency,
         items: u16::try_from(items).unwrap_or(u16::MAX),

@@ -66,19 +66,23 @@ impl Core {
     ) -> Result<Self, FaultError> {
         let compiled = Faults::new(&faults)?;
         let early = early(&profile, speed);
-        let model = Model::new(&profile.at_speed(speed), compiled, chats, 0);
+        let model = model(&profile, speed, compiled, chats, 0);
         let (held, free) = (FxHashMap::default(), Vec::new());
         Ok(Self { model, profile, faults, held, early, key, calls: 0, tokens: 0, free, speed })
     }
 
-    /// A token of its own for another bot; `None` if there are as many as there can be.
-    pub(super) fn new_token(&mut self) -> Option<TokenIndex> {
-        if let Some(token) = self.free.pop() {
-            return Some(token);
-        }
-        let token = TokenIndex(self.tokens);
-        self.tokens = self.tokens.checked_add(1)?;
-        Some(token)
+    /// A token of its own for another bot, and the chat that its calls about no chat are about: it is always there. `None`
+    /// if there are as many as there can be.
+    pub(super) fn new_token(&mut self) -> Option<(TokenIndex, ChatIndex)> {
+        let token = match self.free.pop() {
+            Some(token) => token,
+            None => {
+                let token = TokenIndex(self.tokens);
+                self.tokens = self.tokens.checked_add(1)?;
+                token
+            }
+        };
+        Some((token, self.model.chats().add_lasting(ChatKind::Private)))
     }
 
     /// A bot is gone: what it spent is forgotten, and another may have its token.
@@ -110,7 +114,7 @@ impl Core {
     pub(super) fn set_profile(&mut self, profile: Profile) {
         let chats = std::mem::take(self.model.chats());
         let faults = Faults::new(&self.faults).expect("they were sound before");
-        self.model = Model::new(&profile.at_speed(self.speed), faults, chats, self.tokens);
+        self.model = model(&profile, self.speed, faults, chats, self.tokens);
         self.early = early(&profile, self.speed);
         self.profile = profile;
         self.held.clear();
@@ -242,6 +246,11 @@ impl Core {
     }
 }
 
+/// The model of a server that is `speed` times as fast as the profile; all chats are a bot's own.
+fn model(profile: &Profile, speed: u32, faults: Faults, chats: Chats, tokens: u16) -> Model {
+    Model::new(&profile.at_speed(speed), faults, chats, tokens).with_own_chats()
+}
+
 /// Early retries by the clock of a server that is `speed` times as fast as its clients and their network.
 fn early(profile: &Profile, speed: u32) -> EarlyRetries {
     let after = COMMON_KNOWLEDGE.saturating_mul(speed.into());
@@ -257,13 +266,10 @@ mod tests {
     use crate::time::Duration;
     use crate::units::Share;
 
-    const PRIVATE: ChatIndex = ChatIndex(0);
-    const GROUP: ChatIndex = ChatIndex(1);
+    const GROUP: ChatIndex = ChatIndex(0);
 
     fn chats() -> Chats {
-        let mut chats = Chats::of(ChatKind::Private, 1);
-        chats.add(ChatKind::Group, 1);
-        chats
+        Chats::of(ChatKind::Group, 1)
     }
 
     /// On a clock that stands.
@@ -272,8 +278,8 @@ mod tests {
         (core, Clock::new(speed, true))
     }
 
-    fn send(core: &mut Core, clock: &Clock, token: TokenIndex) -> Answer {
-        arrive(core, clock, token, PRIVATE).0
+    fn send(core: &mut Core, clock: &Clock, (token, nowhere): (TokenIndex, ChatIndex)) -> Answer {
+        arrive(core, clock, token, nowhere).0
     }
 
     /// The answer, and whether the call was early.
@@ -292,14 +298,15 @@ mod tests {
     fn a_token_that_is_free_is_given_again_and_has_spent_nothing() {
         let (mut core, clock) = core(Vec::new(), 1);
         let [one, other] = [(); 2].map(|()| core.new_token().expect("there are many"));
-        for token in [one, other] {
-            let refused: Vec<bool> = (0..6).map(|_| is_refused(send(&mut core, &clock, token))).collect();
+        for bot in [one, other] {
+            let refused: Vec<bool> = (0..6).map(|_| is_refused(send(&mut core, &clock, bot))).collect();
             assert_eq!(refused, [false, false, false, false, false, true]);
         }
-        core.free_token(&clock, one);
-        assert_eq!(core.new_token(), Some(one));
+        core.free_token(&clock, one.0);
+        let again = core.new_token().expect("one is free");
+        assert_eq!(again.0, one.0);
         for _ in 0..5 {
-            assert!(!is_refused(send(&mut core, &clock, one)));
+            assert!(!is_refused(send(&mut core, &clock, again)));
         }
         assert!(is_refused(send(&mut core, &clock, other)), "nobody else's penalty is over");
     }
@@ -316,8 +323,8 @@ mod tests {
         };
         let (mut core, clock) = core(vec![fault], 1);
         let mut run = || {
-            let token = core.new_token().expect("there are many");
-            let answers: Vec<Answer> = (0..64).map(|_| send(&mut core, &clock, token)).collect();
+            let bot = core.new_token().expect("there are many");
+            let answers: Vec<Answer> = (0..64).map(|_| send(&mut core, &clock, bot)).collect();
             core.reset(chats());
             answers
         };
@@ -330,7 +337,7 @@ mod tests {
     fn the_network_is_not_sped_up() {
         let after = |speed, millis| {
             let (mut core, clock) = core(Vec::new(), speed);
-            let token = core.new_token().expect("there are many");
+            let (token, _) = core.new_token().expect("there are many");
             for _ in 0..20 {
                 arrive(&mut core, &clock, token, GROUP);
             }

@@ -91,18 +91,12 @@ pub const fn chat_id(index: ChatIndex, kind: ChatType) -> ChatId {
 }
 
 impl Options {
-    /// The chats at the start: those of the scenario, and the one that calls about no chat are about.
+    /// The chats at the start: those of the scenario, of which each bot gets copies.
     pub(super) fn chats(&self) -> Chats {
         let mut chats = self.chats.clone().unwrap_or_default();
-        chats.add_lasting(ChatType::Private.kind());
         // All that come later are a bot's, and bots are told of what happens.
         chats.watch();
         chats
-    }
-
-    /// The chat that calls about no chat are about: it is always there.
-    pub(super) fn any_chat(&self) -> ChatIndex {
-        ChatIndex(self.chats.as_ref().map_or(0, |chats| chats.len() as u32))
     }
 
     /// The chat of a scenario with that id.

@@ -71,6 +71,8 @@ pub(super) enum Fated {
 pub struct BotState {
     pub(super) bot: Bot,
     pub(super) token: TokenIndex,
+    /// What its calls about no chat are about.
+    pub(super) nowhere: ChatIndex,
     pub(super) inbox: Arc<Inbox>,
     /// Calls that are not answered yet.
     pub(super) in_flight: AtomicU32,
@@ -175,7 +177,7 @@ impl State {
         if let Some(bot) = bots.get(token) {
             return Ok(bot.clone());
         }
-        let index = self.core().new_token().ok_or_else(unauthorized)?;
+        let (index, nowhere) = self.core().new_token().ok_or_else(unauthorized)?;
         let who = Bot::new(id);
         let inner = Inner {
             chats: FxHashMap::default(),
@@ -188,6 +190,7 @@ impl State {
         let bot = Arc::new(BotState {
             bot: who,
             token: index,
+            nowhere,
             inbox: Arc::new(Inbox::new(self.clock.clone())),
             in_flight: AtomicU32::new(0),
             inner: Mutex::new(inner),

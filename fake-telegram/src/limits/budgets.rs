@@ -111,6 +111,11 @@ impl Budgets {
         }
     }
 
+    /// The same, still full, for chats that are one token's own each.
+    pub(crate) fn of_own_chats(self) -> Self {
+        Self { cells: self.cells.of_own_chats(), ..self }
+    }
+
     /// Whether a penalty of a limit that applies runs.
     #[inline(always)]
     pub(crate) fn in_penalty(&self, call: Call, now: Time) -> bool {
@@ -180,8 +185,8 @@ impl Budgets {
         token_wide.map_or(0, |limit| self.rules[usize::from(limit.0)].meter.cost_of(call.items))
     }
 
-    /// What a token and its chats spent is forgotten, and so are their penalties; what they share with others stays. So
-    /// does the sum of penalties until `now`.
+    /// What a token and its chats spent is forgotten, and so are their penalties; what they share with others stays, and
+    /// what its [own chats](Budgets::of_own_chats) spent. So does the sum of penalties until `now`.
     pub(crate) fn forget(&mut self, token: TokenIndex, now: Time) {
         self.cells.forget(token);
         for rule in self.rules.iter_mut().filter(|rule| rule.key != part(Key::Host)) {

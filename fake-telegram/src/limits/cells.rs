@@ -9,8 +9,10 @@ pub(super) struct Cells {
     of_host: Vec<u64>,
     of_tokens: Vec<u64>,
     token_slots: usize,
-    /// For each token, the cells of all chats.
+    /// For each token, the cells of all chats; one row for all tokens where no two of them share a chat.
     of_chats: Vec<Vec<u64>>,
+    /// A token's bits that tell its row.
+    row_mask: usize,
     chat_slots: usize,
     chats: usize,
 }
@@ -101,9 +103,17 @@ impl Cells {
             of_tokens: vec![0; tokens * token_slots],
             token_slots,
             of_chats,
+            row_mask: usize::MAX,
             chat_slots,
             chats,
         }
+    }
+
+    /// The same for chats that are one token's own each: a row for all. Nobody may have used a cell yet.
+    pub(super) fn of_own_chats(mut self) -> Self {
+        self.of_chats = vec![vec![0; self.chats * self.chat_slots]];
+        self.row_mask = 0;
+        self
     }
 
     /// The cell, 0 if nobody used it yet.
@@ -114,7 +124,8 @@ impl Cells {
             Shelf::Host => self.of_host.get(number),
             Shelf::Token => self.of_tokens.get(token * self.token_slots + number),
             Shelf::Chat => {
-                self.of_chats.get(token).and_then(|cells| cells.get(chat * self.chat_slots + number))
+                let row = self.of_chats.get(token & self.row_mask);
+                row.and_then(|cells| cells.get(chat * self.chat_slots + number))
             }
         };
         cell.copied().unwrap_or(0)
@@ -126,29 +137,40 @@ impl Cells {
         let token = usize::from(token.0);
         let of_token = token * self.token_slots;
         let of_chat = chat.0 as usize * self.chat_slots;
-        if self.of_chats.get(token).is_none_or(|cells| cells.len() < of_chat + self.chat_slots) {
+        let row = token & self.row_mask;
+        if self.of_tokens.len() < of_token + self.token_slots
+            || self.of_chats.get(row).is_none_or(|cells| cells.len() < of_chat + self.chat_slots)
+        {
             self.grow(token, of_chat);
         }
-        let of_chats = &mut self.of_chats[token][of_chat..of_chat + self.chat_slots];
+        let of_chats = &mut self.of_chats[row][of_chat..of_chat + self.chat_slots];
         [&mut self.of_host, &mut self.of_tokens[of_token..of_token + self.token_slots], of_chats]
     }
 
-    /// The cells of a token and its chats are as if nobody had used them.
+    /// The cells of a token are as if nobody had used them; those of its chats, too, unless they are its own, which nobody
+    /// else will write to.
     pub(super) fn forget(&mut self, token: TokenIndex) {
         let token = usize::from(token.0);
-        if let Some(of_chats) = self.of_chats.get_mut(token) {
+        if let Some(of_token) = self.of_tokens.get_mut(token * self.token_slots..) {
+            of_token.iter_mut().take(self.token_slots).for_each(|cell| *cell = 0);
+        }
+        if self.row_mask != 0
+            && let Some(of_chats) = self.of_chats.get_mut(token)
+        {
             *of_chats = Vec::new();
-            self.of_tokens[token * self.token_slots..][..self.token_slots].fill(0);
         }
     }
 
     #[cold]
     fn grow(&mut self, token: usize, of_chat: usize) {
-        if self.of_chats.len() <= token {
-            self.of_chats.resize(token + 1, Vec::new());
+        if self.of_tokens.len() < (token + 1) * self.token_slots {
             self.of_tokens.resize((token + 1) * self.token_slots, 0);
         }
-        let cells = &mut self.of_chats[token];
+        let row = token & self.row_mask;
+        if self.of_chats.len() <= row {
+            self.of_chats.resize(row + 1, Vec::new());
+        }
+        let cells = &mut self.of_chats[row];
         let wanted = (of_chat + self.chat_slots).max(self.chats * self.chat_slots);
         if cells.is_empty() {
             *cells = vec![0; wanted];
@@ -190,5 +212,20 @@ mod tests {
         // 16 limits of each key.
         let each = 1 + 1 + Method::ALL.len() + 1;
         assert_eq!((all.len(), cells), (16 * each, 16 * each));
+    }
+
+    /// A thousand tokens with a chat each, one after the other: a cell each, and not a thousand.
+    #[test]
+    fn own_chats_take_a_cell_each() {
+        let mut slots = Slots::default();
+        let place = slots.place(Key::Chat, |_| true);
+        let (_, number) = place.slot(ChatKind::Private, Method::SendMessage).index();
+        let mut cells = Cells::new(0, 0, slots).of_own_chats();
+        for index in 0..1_000u16 {
+            cells.of(TokenIndex(index), ChatIndex(index.into()))[Shelf::Chat as usize][number] = index.into();
+        }
+        assert_eq!(cells.of_chats.iter().map(Vec::len).sum::<usize>(), 1_000);
+        let slot = place.slot(ChatKind::Private, Method::SendMessage);
+        assert_eq!(cells.get(slot, TokenIndex(7), ChatIndex(7)), 7);
     }
 }

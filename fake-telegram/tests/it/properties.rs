@@ -94,6 +94,32 @@ proptest! {
         }
     }
 
+    /// Where no two tokens write to one chat it does not matter that a chat has one budget, not one for each token.
+    #[test]
+    fn own_chats_change_nothing_for_those_who_have_them(
+        calls in prop::collection::vec(any_call(), 1..300), profile in 0..Profile::ALL.len(),
+    ) {
+        let profile = Profile::named(Profile::ALL[profile].0).expect("a listed profile");
+        let new = |tokens| Model::new(&profile, Faults::default(), chats(), tokens);
+        let (mut apart, mut own) = (new(2), new(0).with_own_chats());
+        let mut now = Time::ZERO;
+        for (gap, mut request) in calls {
+            now += gap;
+            // Even ones are one token's, odd ones the other's.
+            request.token = TokenIndex((request.chat.0 % 2) as u16);
+            for model in [&mut apart, &mut own] {
+                model.handle(now, CallId(0), request, Draws { fault: 0 });
+            }
+            loop {
+                let decision = apart.poll();
+                prop_assert_eq!(own.poll(), decision);
+                if decision.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+
     /// The level falls by what accepted calls take and rises by no more than the rate.
     #[test]
     fn the_token_level_accounts_for_every_call(calls in prop::collection::vec(any_call(), 1..300)) {
