@@ -30,5 +30,7 @@ mod call;
 mod deeds;
 mod metrics;
 mod admin;
+mod service;
+mod workers;
 pub mod server;
 pub mod cli;
