@@ -1,9 +1,12 @@
 //! The fake Telegram over HTTP, beside a bare hyper that answers "Hello, world" to anything, on tokio's usual runtime: the
 //! same client, the same allocator, the same run. An element is a request.
 //!
-//! Every call is accepted: the limits of the profile `telegram` are all there, and the token's is wide. `one-bot` is a bot
-//! with 100,000 chats, `1000-bots` has 1,000 of them with 1,000 chats each, all of which have been written to.
-//! Under `cargo bench` the ratio and response times at half that load are printed at the end.
+//! Every call is accepted: the limits of the profile `telegram` are all there, and wide. `one-bot` is a bot with 100,000
+//! chats, `1000-bots` has 1,000 of them with 1,000 chats each, all of which have been written to. Who writes where is drawn:
+//! bots that take turns would all have their tables grow within the same second.
+//!
+//! Under `cargo bench` ratios and response times at half the load are printed at the end, from short rounds in which the
+//! servers take turns: whatever else the machine does meets all of them, and spoils a few rounds.
 
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench measures, and says what")]
 
@@ -14,9 +17,11 @@ mod size;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput};
+use fake_telegram::draw::draw;
 use fake_telegram::http::options::Options;
 use fake_telegram::http::server::Server;
 use fake_telegram::limits::Algorithm;
@@ -43,77 +48,119 @@ fn main() {
         Server::start(Options { addr: ([127, 0, 0, 1], 0).into(), profile: wide(), ..Options::default() })
             .expect("a free port");
     let hello = Hello::start();
-    let (bots, chats) = (size(1_000, 20), size(1_000, 20));
-    let one_bot = |number: u64| send(1, 1 + number % 100_000, number);
-    let many_bots = move |number: u64| send(2 + number % bots, 1 + number / bots % chats, number);
-    let requests = size(4_000, 200);
+    let one_bot = Traffic { bots: 1..=1, chats: 100_000 };
+    let many_bots = Traffic { bots: 2..=1 + size(1_000, 20), chats: size(1_000, 20) };
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut client = Client { runtime, next: 0 };
-    let mut to_hello = client.connect(hello.addr);
-    let mut to_server = client.connect(server.addr());
     // Every chat of every bot is known before anything is measured.
-    client.run(&mut to_server, bots * chats, many_bots);
+    let mut connections = client.connect(server.addr());
+    for traffic in [&one_bot, &many_bots] {
+        let all = traffic.clone();
+        let took =
+            as_fast_as_possible(&mut connections, 0, traffic.pairs(), move |nth| all.request(nth, nth));
+        client.runtime.block_on(took);
+    }
+    drop(connections);
+    let mut targets = [
+        client.target("hyper-hello-world", hello.addr, &one_bot),
+        client.target("sendMessage-one-bot", server.addr(), &one_bot),
+        client.target("sendMessage-1000-bots", server.addr(), &many_bots),
+    ];
 
+    let requests = size(4_000, 200);
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("http");
     group.throughput(Throughput::Elements(requests)).sample_size(size(30, 10));
-    group.bench_function("hyper-hello-world", |bencher| {
-        bencher.iter(|| client.run(&mut to_hello, requests, one_bot));
-    });
-    group.bench_function("sendMessage-one-bot", |bencher| {
-        bencher.iter(|| client.run(&mut to_server, requests, one_bot));
-    });
-    group.bench_function("sendMessage-1000-bots", |bencher| {
-        bencher.iter(|| client.run(&mut to_server, requests, many_bots));
-    });
+    for target in &mut targets {
+        group.bench_function(target.what, |bencher| bencher.iter(|| client.run(target, requests)));
+    }
     group.finish();
     criterion.final_summary();
 
-    // Turn by turn, so that whatever else the machine does meets both.
-    let mut rounds: Vec<[f64; 3]> = (0..size(15, 1))
+    let rounds: Vec<[f64; 3]> =
+        (0..size(60, 1)).map(|_| targets.each_mut().map(|target| client.run(target, requests))).collect();
+    let rates = [0, 1, 2].map(|which| spread(rounds.iter().map(|rates| rates[which])).0);
+    for (which, target) in targets.iter().enumerate() {
+        let (of_hello, low, high) = spread(rounds.iter().map(|rates| rates[which] / rates[0]));
+        println!(
+            "{:<22} {:>8.0} requests/s, {of_hello:.2} of hello ({low:.2} to {high:.2})",
+            target.what, rates[which]
+        );
+    }
+    // Windows of a quarter of a second.
+    let windows: Vec<[[f64; 2]; 3]> = (0..size(20, 1))
         .map(|_| {
-            [
-                client.run(&mut to_hello, requests, one_bot),
-                client.run(&mut to_server, requests, one_bot),
-                client.run(&mut to_server, requests, many_bots),
-            ]
+            let mut halves = rates.iter().map(|rate| rate / 2.0);
+            targets.each_mut().map(|target| client.times(target, halves.next().expect("one each")))
         })
         .collect();
-    let mut median = |of: &dyn Fn(&[f64; 3]) -> f64| {
-        rounds.sort_by(|a, b| of(a).total_cmp(&of(b)));
-        of(&rounds[rounds.len() / 2])
-    };
-    let rates: Vec<f64> = (0..3).map(|which| median(&|round| round[which])).collect();
-    let (ratio, ratio_many) = (median(&|round| round[1] / round[0]), median(&|round| round[2] / round[0]));
-    println!("requests/s: hello world {:.0}, one bot {:.0}, 1,000 bots {:.0}", rates[0], rates[1], rates[2]);
-    println!("of hello world: one bot {ratio:.2}, 1,000 bots {ratio_many:.2}");
-    client.print_times(&mut to_hello, "hello world", rates[0] / 2.0, one_bot);
-    client.print_times(&mut to_server, "one bot", rates[1] / 2.0, one_bot);
-    client.print_times(&mut to_server, "1,000 bots", rates[2] / 2.0, many_bots);
+    for (which, target) in targets.iter().enumerate() {
+        let [(p50, ..), (p99, low, high)] =
+            [0, 1].map(|quantile| spread(windows.iter().map(|times| times[which][quantile])));
+        println!(
+            "{:<22} {:>8.0} requests/s: p50 {p50:.2} ms, p99 {p99:.2} ms ({low:.2} to {high:.2})",
+            target.what,
+            rates[which] / 2.0
+        );
+    }
 }
 
-/// The profile `telegram` with so much budget for each token that no call of this bench is refused: a chat is written to
-/// every 100,000 requests at most, and a bot may write a million messages a second.
+/// Median, and the quarters below and above.
+fn spread(values: impl Iterator<Item = f64>) -> (f64, f64, f64) {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let at = |quarter| values[(values.len() - 1) * quarter / 4];
+    (at(2), at(1), at(3))
+}
+
+/// The profile `telegram` with so much budget that no call of this bench is refused.
 fn wide() -> Profile {
     let mut profile = Profile::telegram();
     for limit in &mut profile.limits {
-        if limit.name == "token" {
-            limit.algorithm = Algorithm::TokenBucket { rate: Rate::per_second(1_000_000), burst: 1_000_000 };
+        if let Algorithm::TokenBucket { rate, burst } = &mut limit.algorithm {
+            (*rate, *burst) = (Rate::per_second(1_000_000), 1_000_000);
         }
     }
     profile
 }
 
-/// A call as a client library makes it.
-fn send(bot: u64, chat: u64, number: u64) -> Vec<u8> {
-    let body = format!(r#"{{"chat_id":{chat},"text":"message {number}"}}"#);
-    format!(
-        "POST /bot{bot}:bench/sendMessage HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .into_bytes()
+/// Bots that send messages, each to as many chats.
+#[derive(Clone)]
+struct Traffic {
+    bots: RangeInclusive<u64>,
+    chats: u64,
+}
+
+impl Traffic {
+    /// How many pairs of a bot and a chat there are.
+    fn pairs(&self) -> u64 {
+        (self.bots.end() - self.bots.start() + 1) * self.chats
+    }
+
+    /// A call as a client library makes it; `number` tells its text from others.
+    fn request(&self, pair: u64, number: u64) -> Vec<u8> {
+        let (bot, chat) = (self.bots.start() + pair / self.chats, 1 + pair % self.chats);
+        let body = format!(r#"{{"chat_id":{chat},"text":"message {number}"}}"#);
+        format!(
+            "POST /bot{bot}:bench/sendMessage HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .into_bytes()
+    }
+
+    /// That of a drawn bot to a drawn chat.
+    fn drawn(&self, number: u64) -> Vec<u8> {
+        self.request(draw(1, number, 0) % self.pairs(), number)
+    }
+}
+
+/// Who is called, with what.
+struct Target {
+    what: &'static str,
+    connections: Vec<Connection>,
+    traffic: Traffic,
 }
 
 /// Those who call, on one thread.
@@ -134,39 +181,30 @@ impl Client {
         })
     }
 
-    /// Requests per second.
-    fn run(
-        &mut self,
-        connections: &mut Vec<Connection>,
-        count: u64,
-        request: impl Fn(u64) -> Vec<u8> + Clone + Send + 'static,
-    ) -> f64 {
-        let from = self.next;
-        self.next += count;
-        let took = self.runtime.block_on(as_fast_as_possible(connections, from, count, request));
-        count as f64 / took.as_secs_f64()
+    fn target(&self, what: &'static str, addr: SocketAddr, traffic: &Traffic) -> Target {
+        Target { what, connections: self.connect(addr), traffic: traffic.clone() }
     }
 
-    fn print_times(
-        &mut self,
-        connections: &mut Vec<Connection>,
-        what: &str,
-        rate: f64,
-        request: impl Fn(u64) -> Vec<u8> + Clone + Send + 'static,
-    ) {
-        let from = self.next;
-        let count = size((5.0 * rate) as u64, 100);
+    /// The number of the first of `count` requests.
+    fn numbers(&mut self, count: u64) -> u64 {
         self.next += count;
-        let times =
-            self.runtime.block_on(at_a_rate(connections, rate, count, move |number| request(from + number)));
-        let at = |quantile| times.value_at_quantile(quantile) as f64 / 1e3;
-        println!(
-            "{what} at {rate:.0}/s: p50 {:.2} ms, p99 {:.2} ms, p99.9 {:.2} ms, max {:.2} ms",
-            at(0.5),
-            at(0.99),
-            at(0.999),
-            at(1.0)
-        );
+        self.next - count
+    }
+
+    /// Requests per second.
+    fn run(&mut self, target: &mut Target, count: u64) -> f64 {
+        let (from, traffic) = (self.numbers(count), target.traffic.clone());
+        let took = as_fast_as_possible(&mut target.connections, from, count, move |n| traffic.drawn(n));
+        count as f64 / self.runtime.block_on(took).as_secs_f64()
+    }
+
+    /// p50 and p99, in milliseconds, at so many requests per second.
+    fn times(&mut self, target: &mut Target, rate: f64) -> [f64; 2] {
+        let count = size((rate / 4.0) as u64, 100);
+        let (from, traffic) = (self.numbers(count), target.traffic.clone());
+        let times = at_a_rate(&mut target.connections, rate, count, move |n| traffic.drawn(from + n));
+        let times = self.runtime.block_on(times);
+        [0.5, 0.99].map(|quantile| times.value_at_quantile(quantile) as f64 / 1e3)
     }
 }
 
