@@ -8,9 +8,11 @@
 pub mod clock;
 pub mod params;
 pub mod peers;
+mod known;
 pub mod failure;
 pub mod request;
 pub mod methods;
+pub mod written;
 pub mod contents;
 pub mod objects;
 pub mod answers;

@@ -12,10 +12,11 @@ use crate::http::core::{Arrival, Fate};
 use crate::http::failure::Failure;
 use crate::http::inbox::Inbox;
 use crate::http::journal::{self, Entry, Outcome};
+use crate::http::known::Known;
 use crate::http::params::Params;
 use crate::http::peers::ChatType;
 use crate::http::reply::Reply;
-use crate::http::state::{BotState, InFlight, Known, NO_CHAT, State};
+use crate::http::state::{BotState, InFlight, NO_CHAT, State};
 use crate::http::updates::Change;
 use crate::http::webhook;
 use crate::time::{Duration, Time};
@@ -227,9 +228,7 @@ impl Job {
                 if let Some(key) = self.aside.idempotency {
                     inner.replays.insert(key, result.clone());
                 }
-                // Written while nobody waits for it.
-                drop(inner);
-                Ok(Reply::ok_json(&result))
+                Ok(Reply::written(result))
             }
         }
     }
@@ -247,7 +246,7 @@ impl Job {
     fn replay(&self) -> Result<Reply, Failure> {
         let inner = self.bot.inner();
         let result = self.aside.idempotency.and_then(|key| inner.replays.get(&key));
-        Ok(result.map_or_else(|| Reply::ok(true), |result| Reply::ok_json(result)))
+        Ok(result.map_or_else(|| Reply::ok(true), |result| Reply::written(result.clone())))
     }
 
     fn forbidden(&self, why: Forbidden) -> Failure {

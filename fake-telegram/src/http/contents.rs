@@ -2,20 +2,22 @@
 
 mod bounded;
 mod files;
+mod messages;
 
 pub use files::{File, FileKind};
 
-use serde_json::value::RawValue;
+use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::http::peers::{Bot, ChatId};
 use bounded::Bounded;
 use files::Files;
+use messages::Messages;
 
 /// How much of one bot is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// Messages; as many queries, settings and files.
+    /// Messages, by their ids; as many queries, settings and files.
     pub entries: usize,
     /// The bytes of all files together.
     pub file_bytes: usize,
@@ -33,8 +35,7 @@ pub enum Query {
 /// What one bot has sent, got, uploaded and set.
 #[derive(Debug, Clone)]
 pub struct Contents {
-    /// The JSON of messages, by chat and id.
-    messages: Bounded<(ChatId, i64), Box<RawValue>>,
+    messages: Messages,
     files: Files,
     /// Until when each may be answered, by its id.
     queries: Bounded<String, (Query, i64)>,
@@ -52,31 +53,32 @@ impl Contents {
     /// Those of a bot that has done nothing yet.
     pub fn new(bot: &Bot, capacity: Capacity) -> Self {
         Self {
-            messages: Bounded::new(capacity.entries),
+            messages: Messages::new(capacity.entries),
             files: Files::new(bot, capacity),
             queries: Bounded::new(capacity.entries),
             settings: Bounded::new(capacity.entries),
         }
     }
 
-    /// Puts a message into a chat, the bot's own or somebody else's.
-    pub fn put(&mut self, chat: ChatId, message_id: i64, message: Box<RawValue>) {
-        self.messages.insert((chat, message_id), message);
+    /// Puts a message into a chat, the bot's own or somebody else's, as JSON. Its id is the bot's next, or that of a
+    /// message that it replaces.
+    pub fn put(&mut self, chat: ChatId, message_id: i64, message: Bytes) {
+        self.messages.put(chat, message_id, message);
     }
 
     /// A message, as JSON.
-    pub fn message(&self, chat: ChatId, message_id: i64) -> Option<&RawValue> {
-        self.messages.get(&(chat, message_id)).map(AsRef::as_ref)
+    pub fn message(&self, chat: ChatId, message_id: i64) -> Option<&Bytes> {
+        self.messages.get(chat, message_id)
     }
 
     /// A message, as its fields.
     pub fn fields(&self, chat: ChatId, message_id: i64) -> Option<Map<String, Value>> {
-        serde_json::from_str(self.message(chat, message_id)?.get()).ok()
+        serde_json::from_slice(self.message(chat, message_id)?).ok()
     }
 
     /// Deletes a message; whether there was one.
     pub fn delete(&mut self, chat: ChatId, message_id: i64) -> bool {
-        self.messages.remove(&(chat, message_id)).is_some()
+        self.messages.delete(chat, message_id)
     }
 
     /// Somebody asks something that may be answered up to `until`, Unix time in seconds.

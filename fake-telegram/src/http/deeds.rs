@@ -7,11 +7,13 @@ use rustc_hash::FxHashMap;
 use crate::api::ChatIndex;
 use crate::chat::{Action as Fate, Happening};
 use crate::http::contents::Query;
+use crate::http::known::Known;
 use crate::http::objects::OWNER;
 use crate::http::peers::{Chat, ChatType};
 use crate::http::people::act::{Act, Action};
 use crate::http::people::{Event, Membership, Scene};
-use crate::http::state::{BotState, Fated, Known, NO_CHAT, State};
+use crate::http::state::{BotState, Fated, NO_CHAT, State};
+use crate::http::written::Written;
 use crate::time::Time;
 
 /// Does it, to one bot; the ids of the updates that it gets.
@@ -35,9 +37,7 @@ pub(super) fn act(state: &State, bot: &BotState, act: &Act) -> Result<Vec<u32>, 
             let id = inner.new_message_ids(1);
             let event = scene.write(*user, id as u32, text);
             // A bot may reply to it, forward it, react to it.
-            if let Ok(message) = serde_json::value::to_raw_value(&event.payload) {
-                inner.contents.put(known.chat.id, id, message);
-            }
+            inner.contents.put(known.chat.id, id, Written::new(&event.payload).result());
             vec![event]
         }
         Action::Tap { user, message_id, data } => {
@@ -87,7 +87,7 @@ pub(super) fn catch_up(state: &State) -> Option<Time> {
     happened.for_each(|happening| by_chat.entry(happening.chat).or_default().push(happening));
     for (_, bot) in state.bots() {
         let mut concerned: Vec<(Time, Chat, bool)> = Vec::new();
-        for known in bot.inner().chats.values() {
+        for known in bot.inner().chats.iter() {
             let happened = by_chat.get(&known.index).into_iter().flatten();
             concerned.extend(happened.map(|it| (it.at, known.chat.clone(), it.after.is_some())));
         }

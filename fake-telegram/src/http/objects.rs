@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::http::peers::{Bot, Chat, ChatId, ChatType};
@@ -63,7 +62,7 @@ pub struct Message<'a> {
     pub date: i64,
     /// The message it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reply_to_message: Option<Cow<'a, RawValue>>,
+    pub reply_to_message: Option<Fields>,
     /// What is in it: `text` apart, which is what most have.
     #[serde(flatten)]
     pub content: Fields,

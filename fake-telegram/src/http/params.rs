@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
+use std::fmt;
+
 use bytes::Bytes;
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
-
-/// Values by name, in the order in which they came.
-pub(super) type Fields = IndexMap<String, Value, FxBuildHasher>;
 
 /// The parameters of a call: query and body, merged.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -16,6 +16,11 @@ pub struct Params {
     fields: Fields,
     uploads: IndexMap<String, Upload, FxBuildHasher>,
 }
+
+/// Values by name, in the order in which they came; of one name the last one counts. A call has a handful, which are
+/// compared sooner than hashed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Fields(Vec<(String, Value)>);
 
 /// An uploaded file: a part of a multipart body with a file name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,21 +36,23 @@ pub struct Upload {
 impl Params {
     /// Sets a parameter; what was said before is replaced.
     pub fn set(&mut self, name: impl Into<String>, value: Value) {
-        self.fields.insert(name.into(), value);
+        self.fields.0.push((name.into(), value));
     }
 
     /// Sets many.
     pub(super) fn merge(&mut self, fields: Fields) {
-        if self.fields.is_empty() {
+        if self.fields.0.is_empty() {
             self.fields = fields;
         } else {
-            self.fields.extend(fields);
+            self.fields.0.extend(fields.0);
         }
     }
 
     /// Takes a parameter out, as [`Params::get`] has it.
     pub fn take(&mut self, name: &str) -> Option<Value> {
-        self.fields.shift_remove(name).filter(|value| !value.is_null())
+        let taken = self.get(name).cloned();
+        self.fields.0.retain(|(known, _)| known != name);
+        taken
     }
 
     /// Adds the file of the part `part`.
@@ -106,14 +113,39 @@ impl Params {
         self.uploads.get(reference.strip_prefix("attach://")?)
     }
 
-    /// Names and values, in the order in which they came.
-    pub fn fields(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.fields.iter().map(|(name, value)| (name.as_str(), value))
-    }
-
     /// All files, by part.
     pub fn uploads(&self) -> impl Iterator<Item = (&str, &Upload)> {
         self.uploads.iter().map(|(part, upload)| (part.as_str(), upload))
+    }
+}
+
+impl Fields {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().rfind(|(known, _)| known == name).map(|(_, value)| value)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Fields;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = object.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        deserializer.deserialize_map(Object)
     }
 }
 
@@ -142,6 +174,17 @@ mod tests {
         }
         assert_eq!(with(json!(7)).text("it").as_deref(), Some("7"));
         assert_eq!(with(json!(1.5)).integer("it"), None);
+    }
+
+    #[test]
+    fn of_one_name_the_last_counts() {
+        let mut params = with(json!(1));
+        params.merge(serde_json::from_str(r#"{"it":2,"other":0,"it":3}"#).expect("an object"));
+        assert_eq!(params.integer("it"), Some(3));
+        params.set("it", Value::Null);
+        assert_eq!(params.get("it"), None);
+        params.set("it", json!(4));
+        assert_eq!((params.take("it"), params.get("it")), (Some(json!(4)), None));
     }
 
     #[test]

@@ -5,9 +5,9 @@ use http_body_util::Full;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
 use super::failure::Failure;
+use super::written::Written;
 
 /// An answer, before it is a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Cut;
 pub const CALL: HeaderName = HeaderName::from_static("x-floodlab-call");
 /// The header with which a client brings its own draw for faults.
 pub const DRAW: HeaderName = HeaderName::from_static("x-floodlab-draw");
+/// The header with which a client says that calls are the same call, where the profile knows of that.
+pub const IDEMPOTENCY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The header that says what happened in truth.
 pub const TRUTH: HeaderName = HeaderName::from_static("x-floodlab-truth");
 
@@ -65,10 +67,9 @@ impl Reply {
         Self::ok_with(result, None)
     }
 
-    /// 200 with a result that is JSON already.
-    pub fn ok_json(result: &RawValue) -> Self {
-        let parts = [r#"{"ok":true,"result":"#, result.get(), "}"];
-        Self::raw(200, JSON, parts.concat())
+    /// 200 with a result that is written already.
+    pub fn written(result: Written) -> Self {
+        Self::raw(200, JSON, result.into_body())
     }
 
     /// 200 with a result and, as `setWebhook` has it, a description.
@@ -147,8 +148,6 @@ pub const JSON: &str = "application/json";
 
 #[cfg(test)]
 mod tests {
-    use serde_json::value::to_raw_value;
-
     use super::*;
 
     fn text(reply: &Reply) -> &str {
@@ -159,8 +158,7 @@ mod tests {
     #[test]
     fn envelopes_are_those_of_the_api() {
         assert_eq!(text(&Reply::ok(true)), r#"{"ok":true,"result":true}"#);
-        let result = to_raw_value(&[1, 2]).expect("JSON");
-        assert_eq!(Reply::ok_json(&result), Reply::ok([1, 2]));
+        assert_eq!(Reply::written(Written::new(&[1, 2])), Reply::ok([1, 2]));
         let described = Reply::ok_with(true, Some("Webhook was set"));
         assert_eq!(text(&described), r#"{"ok":true,"result":true,"description":"Webhook was set"}"#);
         let refused = Reply::failure(&Failure::retry_after(35));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::http::admin;
 use crate::http::call::{Aside, call};
 use crate::http::failure::Failure;
-use crate::http::reply::{CALL, Cut, DRAW, Reply};
+use crate::http::reply::{CALL, Cut, DRAW, IDEMPOTENCY, Reply};
 use crate::http::request::{self, Route};
 use crate::http::state::State;
 
@@ -67,7 +67,7 @@ fn aside(headers: &HeaderMap) -> Aside {
     Aside {
         call: number(headers, &CALL),
         draw: number(headers, &DRAW),
-        idempotency: number(headers, &HeaderName::from_static("idempotency-key")),
+        idempotency: number(headers, &IDEMPOTENCY),
     }
 }
 

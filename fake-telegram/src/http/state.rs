@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use serde_json::value::RawValue;
 use tokio::sync::{Notify, watch};
 
 use crate::api::{ChatIndex, ChatKind, TokenIndex};
@@ -17,11 +16,13 @@ use crate::http::core::Core;
 use crate::http::failure::Failure;
 use crate::http::inbox::Inbox;
 use crate::http::journal::Journal;
+use crate::http::known::{Known, KnownChats};
 use crate::http::methods::Methods;
 use crate::http::options::Options;
 use crate::http::params::Params;
 use crate::http::peers::{Bot, Chat, ChatId, ChatType};
 use crate::http::verdict::{Counts, Verdict};
+use crate::http::written::Written;
 use crate::model::Model;
 use crate::time::Time;
 
@@ -82,23 +83,13 @@ pub struct BotState {
 /// What changes with every call of a bot.
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) chats: FxHashMap<ChatId, Known>,
+    pub(super) chats: KnownChats,
     pub(super) contents: Contents,
     pub(super) counts: Counts,
     last_message_id: i64,
     last_query_id: u64,
     /// Results by idempotency key, where the profile knows such keys.
-    pub(super) replays: FxHashMap<u32, Box<RawValue>>,
-}
-
-/// A chat, as a bot knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
-    pub(super) index: ChatIndex,
-    pub(super) chat: Chat,
-    pub(super) migrated_to: Option<ChatId>,
-    /// Whether it is a group that was deleted: nobody can be in it.
-    pub(super) is_deleted: bool,
+    pub(super) replays: FxHashMap<u32, Written>,
 }
 
 /// No chat of the model: calls about it are answered with 400.
@@ -180,7 +171,7 @@ impl State {
         let (index, nowhere) = self.core().new_token().ok_or_else(unauthorized)?;
         let who = Bot::new(id);
         let inner = Inner {
-            chats: FxHashMap::default(),
+            chats: KnownChats::default(),
             contents: Contents::new(&who, Capacity::default()),
             counts: Counts::default(),
             last_message_id: 0,
@@ -221,8 +212,8 @@ impl State {
 
     /// A chat, to a bot: one that nobody has declared comes into being, unless only declared ones do.
     pub(super) fn known(&self, bot: &BotState, id: ChatId, username: Option<Arc<str>>) -> Known {
-        if let Some(known) = bot.inner().chats.get(&id) {
-            return known.clone();
+        if let Some(known) = bot.inner().chats.get(id) {
+            return known;
         }
         let declared = self.declared().get(&id).copied();
         let guess = if username.is_some() { ChatType::Channel } else { id.guess() };
@@ -243,7 +234,13 @@ impl State {
         if index == NO_CHAT {
             return known;
         }
-        bot.inner().chats.entry(id).or_insert(known).clone()
+        let mut inner = bot.inner();
+        // Two calls at once may both have found nothing.
+        if let Some(known) = inner.chats.get(id) {
+            return known;
+        }
+        inner.chats.insert(known.clone());
+        known
     }
 
     /// A chat of its own for a bot, so that what people do to one does not concern the others; `of` is the chat of the
@@ -276,16 +273,17 @@ impl State {
     /// A bot learns what was said of a chat that it knows.
     fn apply(&self, bot: &BotState, id: ChatId, declared: Declared, happens: bool) {
         let mut inner = bot.inner();
-        let Some(known) = inner.chats.get_mut(&id) else { return };
+        let Some(mut known) = inner.chats.get(id) else { return };
         known.migrated_to = declared.migrated_to;
         known.is_deleted = false;
         let (index, fate) = (known.index, declared.fate);
         let is_other = declared.r#type.is_some_and(|r#type| r#type != known.chat.r#type);
         if fate == Fated::Deleted || is_other {
             // The next call finds it as it is now.
-            inner.chats.remove(&id);
+            inner.chats.remove(id);
             return;
         }
+        inner.chats.insert(known);
         drop(inner);
         if happens {
             self.core().happens(&self.clock, index, fate.action().unwrap_or(Action::Revive));

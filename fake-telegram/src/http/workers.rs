@@ -65,7 +65,6 @@ impl Workers {
 }
 
 /// Serves connections, until none can come any more.
-#[expect(clippy::disallowed_methods, reason = "clients are idle, and wait, in real time")]
 async fn work(mut connections: mpsc::UnboundedReceiver<(std::net::TcpStream, Connection)>) {
     let mut open: Vec<Open> = Vec::new();
     let mut rounds = tokio::time::interval(IDLE);

@@ -7,6 +7,7 @@ use fake_telegram::http::methods::{MethodInfo, Methods};
 use fake_telegram::http::objects::{Message, User};
 use fake_telegram::http::params::{Params, Upload};
 use fake_telegram::http::peers::{Bot, Chat, ChatId, ChatType};
+use fake_telegram::http::written::Written;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -49,7 +50,7 @@ impl World {
         self.next_id += i64::from(items(&method, params));
         let mut scene = Scene { bot: &self.bot, message_id, date: self.date, contents: &mut self.contents };
         let result = perform(&call, &mut scene)?;
-        Ok(serde_json::from_str(result.get()).expect("JSON"))
+        Ok(serde_json::from_slice(&result.result()).expect("JSON"))
     }
 
     fn send(&mut self, chat_id: i64, text: &str) -> i64 {
@@ -286,8 +287,7 @@ fn messages_of_others_are_there_and_not_the_bots() {
     let chat = Chat { id: ChatId(PRIVATE), r#type: ChatType::Private, username: None };
     let mut message = Message::new(50, &chat, world.date).sent_by(User::person(PRIVATE));
     message.text = Some("hello".into());
-    let json = serde_json::value::to_raw_value(&message).expect("JSON");
-    world.contents.put(chat.id, 50, json);
+    world.contents.put(chat.id, 50, Written::new(&message).result());
     let change = json!({ "chat_id": 7, "message_id": 50, "text": "a" });
     assert_eq!(world.refusal("editMessageText", &change), "Bad Request: message can't be edited");
     let params = json!({ "chat_id": 7, "text": "a", "reply_parameters": { "message_id": 50 } });

@@ -1,6 +1,5 @@
 //! Changes to messages.
 
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::content::{caption, content, copy, copy_texts, location};
@@ -9,6 +8,7 @@ use super::{CHAT_ID_EMPTY, Call, EDIT_NOT_FOUND, Failure, POLL_NOT_FOUND, Scene,
 use crate::http::methods::{Content, Part};
 use crate::http::objects::{Fields, OWNER, User};
 use crate::http::peers::ChatType;
+use crate::http::written::Written;
 
 /// What a message keeps whatever becomes of its content.
 const FRAME: [&str; 14] = [
@@ -33,7 +33,7 @@ const FRAME: [&str; 14] = [
 /// # Errors
 ///
 /// It is gone, it is not the bot's, it has no such part, or it is what it should become already.
-pub(super) fn edit(part: Part, call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<RawValue>, Failure> {
+pub(super) fn edit(part: Part, call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Written, Failure> {
     let params = call.params;
     let chat = call.chat.ok_or(CHAT_ID_EMPTY)?;
     let id = message_id(params)?;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::checks::from;
@@ -18,13 +17,14 @@ use crate::http::methods::{Content, Effect, Setting};
 use crate::http::objects::{Fields, Message, OWNER, User, chat_full_info, me, member};
 use crate::http::params::Params;
 use crate::http::peers::{Bot, Chat, ChatId, ChatType};
+use crate::http::written::Written;
 
-/// Does what a call does, now that it has its effect. The result is the JSON that the client gets as `result`.
+/// Does what a call does, now that it has its effect. The result is what the client gets as `result`.
 ///
 /// # Errors
 ///
 /// What only turns out upstream, or has changed since the call was [checked](super::check).
-pub fn perform(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<RawValue>, Failure> {
+pub fn perform(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Written, Failure> {
     let params = call.params;
     let method = call.method;
     let value = match &method.effect {
@@ -63,13 +63,13 @@ pub fn perform(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<RawValue>, 
         }
         Effect::Touch(_) | Effect::None => sample(call),
     };
-    Ok(raw(&value))
+    Ok(Written::new(&value))
 }
 
-/// Keeps a message, and hands it back as JSON.
-pub(super) fn put(contents: &mut Contents, chat: ChatId, id: i64, message: &impl Serialize) -> Box<RawValue> {
-    let message = raw(message);
-    contents.put(chat, id, message.clone());
+/// Keeps a message, and hands it back.
+pub(super) fn put(contents: &mut Contents, chat: ChatId, id: i64, message: &impl Serialize) -> Written {
+    let message = Written::new(message);
+    contents.put(chat, id, message.result());
     message
 }
 
@@ -78,10 +78,6 @@ pub(super) fn inline_keyboard(params: &Params) -> Option<Cow<'_, Value>> {
     params.json("reply_markup").filter(|markup| {
         markup.get("inline_keyboard").and_then(Value::as_array).is_some_and(|rows| !rows.is_empty())
     })
-}
-
-fn raw(value: &impl Serialize) -> Box<RawValue> {
-    to_raw_value(value).expect("our objects have text keys and no failing parts")
 }
 
 /// A message of the bot in the chat of the call, with all but its content.
@@ -108,13 +104,13 @@ fn new_message<'a>(message_id: i64, call: &Call<'a>, scene: &Scene<'a>) -> Resul
         .map(|mut replied| {
             // Replies do not nest (core.telegram.org/bots/api#message).
             replied.shift_remove("reply_to_message");
-            Cow::Owned(raw(&replied))
+            replied
         });
     message.reply_markup = inline_keyboard(params);
     Ok(message)
 }
 
-fn send(what: Content, call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<RawValue>, Failure> {
+fn send(what: Content, call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Written, Failure> {
     let mut message = new_message(scene.message_id, call, scene)?;
     if what == Content::Text {
         message.text = call.params.text("text");
@@ -123,7 +119,7 @@ fn send(what: Content, call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<Raw
     Ok(put(scene.contents, ChatId(message.chat.id), message.message_id, &message))
 }
 
-fn send_album(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<RawValue>, Failure> {
+fn send_album(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Written, Failure> {
     let items = album(call.params);
     let mut messages = Vec::with_capacity(items.len());
     for (id, item) in (scene.message_id..).zip(&items) {
@@ -142,7 +138,7 @@ fn send_album(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<RawValue>, F
         message.content.extend(content(what, item, id, scene.contents));
         messages.push(put(scene.contents, ChatId(message.chat.id), id, &message));
     }
-    Ok(raw(&messages))
+    Ok(Written::list(&messages))
 }
 
 /// Forwards or copies a message as the message `id`.
@@ -156,7 +152,7 @@ fn pass_on(
     missing: Failure,
     call: &Call<'_>,
     scene: &mut Scene<'_>,
-) -> Result<Box<RawValue>, Failure> {
+) -> Result<Written, Failure> {
     let original = scene.contents.fields(from(call)?, source).ok_or(missing)?;
     if original.contains_key("has_protected_content") {
         return Err(Failure::bad_request(
@@ -174,15 +170,15 @@ fn pass_on(
     Ok(put(scene.contents, ChatId(message.chat.id), id, &message))
 }
 
-fn pass_on_one(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<RawValue>, Failure> {
+fn pass_on_one(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Written, Failure> {
     let is_copy = call.method.effect == Effect::Copy;
     let missing = if is_copy { COPY_NOT_FOUND } else { FORWARD_NOT_FOUND };
     let message = pass_on(message_id(call.params)?, scene.message_id, missing, call, scene)?;
-    Ok(if is_copy { raw(&json!({ "message_id": scene.message_id })) } else { message })
+    Ok(if is_copy { Written::new(&json!({ "message_id": scene.message_id })) } else { message })
 }
 
 /// Those that are gone are skipped (core.telegram.org/bots/api#forwardmessages).
-fn pass_on_all(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<RawValue>, Failure> {
+fn pass_on_all(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Written, Failure> {
     const NONE: Failure = Failure::bad_request("Bad Request: messages can't be forwarded");
     let mut ids = Vec::new();
     for source in message_ids(call.params)? {
@@ -191,7 +187,7 @@ fn pass_on_all(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Box<RawValue>, 
             ids.push(json!({ "message_id": id }));
         }
     }
-    if ids.is_empty() { Err(NONE) } else { Ok(raw(&ids)) }
+    if ids.is_empty() { Err(NONE) } else { Ok(Written::new(&ids)) }
 }
 
 fn delete(call: &Call<'_>, scene: &mut Scene<'_>) -> Result<Value, Failure> {

@@ -1,7 +1,5 @@
 //! How long a text is.
 
-use std::borrow::Cow;
-
 use crate::http::params::Params;
 
 use super::Failure;
@@ -53,8 +51,8 @@ pub(super) fn check_caption(params: &Params) -> Result<(), Failure> {
 }
 
 fn markup(params: &Params) -> Result<Markup, Failure> {
-    let mode = params.text("parse_mode").map(Cow::into_owned).unwrap_or_default().to_ascii_lowercase();
-    match mode.as_str() {
+    let Some(mode) = params.text("parse_mode") else { return Ok(Markup::None) };
+    match mode.to_ascii_lowercase().as_str() {
         "" | "none" => Ok(Markup::None),
         "markdown" | "markdownv2" => Ok(Markup::Markdown),
         "html" => Ok(Markup::Html),
