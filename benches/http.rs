@@ -6,7 +6,8 @@
 //! bots that take turns would all have their tables grow within the same second.
 //!
 //! Under `cargo bench` ratios and response times at half the load are printed at the end, from short rounds in which the
-//! servers take turns: whatever else the machine does meets all of them, and spoils a few rounds.
+//! servers take turns: whatever else the machine does meets all of them. Beside what all rounds give together stand the
+//! median and the quartiles of the rounds, which a few that something else spoiled do not move.
 
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a bench measures, and says what")]
 
@@ -27,6 +28,7 @@ use fake_telegram::http::server::Server;
 use fake_telegram::limits::Algorithm;
 use fake_telegram::profile::Profile;
 use fake_telegram::units::Rate;
+use hdrhistogram::Histogram;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -48,7 +50,7 @@ fn main() {
         Server::start(Options { addr: ([127, 0, 0, 1], 0).into(), profile: wide(), ..Options::default() })
             .expect("a free port");
     let hello = Hello::start();
-    let one_bot = Traffic { bots: 1..=1, chats: 100_000 };
+    let one_bot = Traffic { bots: 1..=1, chats: size(100_000, 20) };
     let many_bots = Traffic { bots: 2..=1 + size(1_000, 20), chats: size(1_000, 20) };
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -80,38 +82,59 @@ fn main() {
 
     let rounds: Vec<[f64; 3]> =
         (0..size(60, 1)).map(|_| targets.each_mut().map(|target| client.run(target, requests))).collect();
-    let rates = [0, 1, 2].map(|which| spread(rounds.iter().map(|rates| rates[which])).0);
+    // Of all rounds together.
+    let total =
+        |which: usize| rounds.len() as f64 / rounds.iter().map(|rates| 1.0 / rates[which]).sum::<f64>();
     for (which, target) in targets.iter().enumerate() {
-        let (of_hello, low, high) = spread(rounds.iter().map(|rates| rates[which] / rates[0]));
         println!(
-            "{:<22} {:>8.0} requests/s, {of_hello:.2} of hello ({low:.2} to {high:.2})",
-            target.what, rates[which]
+            "{:<22} {:>8.0} requests/s, {:.2} of hello; by round {}",
+            target.what,
+            total(which),
+            total(which) / total(0),
+            Spread::of(rounds.iter().map(|rates| rates[which] / rates[0]))
         );
     }
     // Windows of a quarter of a second.
-    let windows: Vec<[[f64; 2]; 3]> = (0..size(20, 1))
+    let halves = [0, 1, 2].map(|which| total(which) / 2.0);
+    let windows: Vec<[Histogram<u64>; 3]> = (0..size(20, 1))
         .map(|_| {
-            let mut halves = rates.iter().map(|rate| rate / 2.0);
+            let mut halves = halves.into_iter();
             targets.each_mut().map(|target| client.times(target, halves.next().expect("one each")))
         })
         .collect();
     for (which, target) in targets.iter().enumerate() {
-        let [(p50, ..), (p99, low, high)] =
-            [0, 1].map(|quantile| spread(windows.iter().map(|times| times[which][quantile])));
+        let mut all = Histogram::<u64>::new(3).expect("three digits");
+        windows.iter().for_each(|times| all.add(&times[which]).expect("they are alike"));
+        let [p50, p99, p999, max] = [0.5, 0.99, 0.999, 1.0].map(|quantile| milliseconds(&all, quantile));
         println!(
-            "{:<22} {:>8.0} requests/s: p50 {p50:.2} ms, p99 {p99:.2} ms ({low:.2} to {high:.2})",
+            "{:<22} {:>8.0} requests/s: p50 {p50:.2} ms, p99 {p99:.2} ms, p99.9 {p999:.2} ms, max {max:.2} ms; p99 by window {}",
             target.what,
-            rates[which] / 2.0
+            halves[which],
+            Spread::of(windows.iter().map(|times| milliseconds(&times[which], 0.99)))
         );
     }
 }
 
-/// Median, and the quarters below and above.
-fn spread(values: impl Iterator<Item = f64>) -> (f64, f64, f64) {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    let at = |quarter| values[(values.len() - 1) * quarter / 4];
-    (at(2), at(1), at(3))
+fn milliseconds(times: &Histogram<u64>, quantile: f64) -> f64 {
+    times.value_at_quantile(quantile) as f64 / 1e3
+}
+
+/// The median, and the quartiles.
+struct Spread([f64; 3]);
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        Self([1, 2, 3].map(|quarter| values[(values.len() - 1) * quarter / 4]))
+    }
+}
+
+impl std::fmt::Display for Spread {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self([low, median, high]) = self;
+        write!(formatter, "{median:.2} (quartiles {low:.2}, {high:.2})")
+    }
 }
 
 /// The profile `telegram` with so much budget that no call of this bench is refused.
@@ -198,13 +221,12 @@ impl Client {
         count as f64 / self.runtime.block_on(took).as_secs_f64()
     }
 
-    /// p50 and p99, in milliseconds, at so many requests per second.
-    fn times(&mut self, target: &mut Target, rate: f64) -> [f64; 2] {
+    /// Response times in microseconds at so many requests per second, for a quarter of a second.
+    fn times(&mut self, target: &mut Target, rate: f64) -> Histogram<u64> {
         let count = size((rate / 4.0) as u64, 100);
         let (from, traffic) = (self.numbers(count), target.traffic.clone());
         let times = at_a_rate(&mut target.connections, rate, count, move |n| traffic.drawn(from + n));
-        let times = self.runtime.block_on(times);
-        [0.5, 0.99].map(|quantile| times.value_at_quantile(quantile) as f64 / 1e3)
+        self.runtime.block_on(times)
     }
 }
 

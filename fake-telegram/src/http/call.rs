@@ -87,8 +87,9 @@ pub(super) async fn call(
         idempotency: aside.idempotency,
         items: u16::try_from(items).unwrap_or(u16::MAX),
     };
-    let Arrival { at, early, fate } = state.core().arrive(&state.clock, request, aside.draw);
+    let Arrival { at, early, is_repeatable, fate } = state.core().arrive(&state.clock, request, aside.draw);
     (job.arrived, job.early) = (at, early);
+    job.aside.idempotency = aside.idempotency.filter(|_| is_repeatable);
     match fate {
         Fate::Decided(decision) => job.finish(state, decision).await,
         Fate::Held(decision) => {

@@ -46,6 +46,8 @@ pub(super) struct Arrival {
     pub(super) at: Time,
     /// The limit for which its caller should have waited.
     pub(super) early: Option<LimitIndex>,
+    /// Whether the same call may come again, and is then told what this one is.
+    pub(super) is_repeatable: bool,
     pub(super) fate: Fate,
 }
 
@@ -66,7 +68,7 @@ impl Core {
     ) -> Result<Self, FaultError> {
         let compiled = Faults::new(&faults)?;
         let early = early(&profile, speed);
-        let model = model(&profile, speed, compiled, chats, 0);
+        let model = model(&profile, speed, compiled, chats);
         let (held, free) = (FxHashMap::default(), Vec::new());
         Ok(Self { model, profile, faults, held, early, key, calls: 0, tokens: 0, free, speed })
     }
@@ -114,7 +116,7 @@ impl Core {
     pub(super) fn set_profile(&mut self, profile: Profile) {
         let chats = std::mem::take(self.model.chats());
         let faults = Faults::new(&self.faults).expect("they were sound before");
-        self.model = model(&profile, self.speed, faults, chats, self.tokens);
+        self.model = model(&profile, self.speed, faults, chats);
         self.early = early(&profile, self.speed);
         self.profile = profile;
         self.held.clear();
@@ -191,7 +193,7 @@ impl Core {
             },
             Fate::Decided,
         );
-        Arrival { at, early, fate }
+        Arrival { at, early, is_repeatable: self.profile.idempotency_keys, fate }
     }
 
     /// Shows the model as it is now.
@@ -247,8 +249,8 @@ impl Core {
 }
 
 /// The model of a server that is `speed` times as fast as the profile; all chats are a bot's own.
-fn model(profile: &Profile, speed: u32, faults: Faults, chats: Chats, tokens: u16) -> Model {
-    Model::new(&profile.at_speed(speed), faults, chats, tokens).with_own_chats()
+fn model(profile: &Profile, speed: u32, faults: Faults, chats: Chats) -> Model {
+    Model::new(&profile.at_speed(speed), faults, chats, 0).with_own_chats()
 }
 
 /// Early retries by the clock of a server that is `speed` times as fast as its clients and their network.

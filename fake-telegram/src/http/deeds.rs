@@ -87,7 +87,7 @@ pub(super) fn catch_up(state: &State) -> Option<Time> {
     happened.for_each(|happening| by_chat.entry(happening.chat).or_default().push(happening));
     for (_, bot) in state.bots() {
         let mut concerned: Vec<(Time, Chat, bool)> = Vec::new();
-        for known in bot.inner().chats.iter() {
+        for known in bot.inner().chats.of(|index| by_chat.contains_key(&index)) {
             let happened = by_chat.get(&known.index).into_iter().flatten();
             concerned.extend(happened.map(|it| (it.at, known.chat.clone(), it.after.is_some())));
         }

@@ -59,9 +59,10 @@ impl KnownChats {
         self.chats.len()
     }
 
-    /// In any order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Known> {
-        self.chats.iter().map(|(id, kept)| kept.known(*id))
+    /// Those that are `wanted`, in any order.
+    pub(super) fn of(&self, wanted: impl Fn(ChatIndex) -> bool) -> impl Iterator<Item = Known> {
+        let wanted = self.chats.iter().filter(move |(_, kept)| wanted(kept.index));
+        wanted.map(|(id, kept)| kept.known(*id))
     }
 }
 
@@ -98,7 +99,8 @@ mod tests {
             chats.insert(known.clone());
             assert_eq!(chats.get(known.chat.id), Some(known));
         }
-        assert_eq!(chats.iter().count(), 4);
+        assert_eq!((chats.len(), chats.of(|index| index == ChatIndex(7)).count()), (4, 4));
+        assert_eq!(chats.of(|index| index == ChatIndex(8)).count(), 0);
         chats.remove(ChatId(8));
         assert_eq!(chats.get(ChatId(8)), None);
         assert_eq!(size_of::<(ChatId, Kept)>(), 24);

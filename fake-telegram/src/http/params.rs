@@ -1,7 +1,6 @@
 //! The parameters of a call, wherever they came from: query, form, JSON or multipart (`telegram.md` 2.1).
 
 use std::borrow::Cow;
-
 use std::fmt;
 
 use bytes::Bytes;
@@ -18,7 +17,7 @@ pub struct Params {
 }
 
 /// Values by name, in the order in which they came; of one name the last one counts. A call has a handful, which are
-/// compared sooner than hashed.
+/// compared sooner than hashed; of more than [`FIELDS_MAX`] the rest is not read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Fields(Vec<(String, Value)>);
 
@@ -34,9 +33,9 @@ pub struct Upload {
 }
 
 impl Params {
-    /// Sets a parameter; what was said before is replaced.
+    /// Sets a parameter, whatever was said before.
     pub fn set(&mut self, name: impl Into<String>, value: Value) {
-        self.fields.0.push((name.into(), value));
+        self.fields.push((name.into(), value));
     }
 
     /// Sets many.
@@ -44,7 +43,7 @@ impl Params {
         if self.fields.0.is_empty() {
             self.fields = fields;
         } else {
-            self.fields.0.extend(fields.0);
+            fields.0.into_iter().for_each(|field| self.fields.push(field));
         }
     }
 
@@ -119,7 +118,16 @@ impl Params {
     }
 }
 
+/// No method has more than a few dozen parameters.
+const FIELDS_MAX: usize = 1_000;
+
 impl Fields {
+    fn push(&mut self, field: (String, Value)) {
+        if self.0.len() < FIELDS_MAX {
+            self.0.push(field);
+        }
+    }
+
     fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().rfind(|(known, _)| known == name).map(|(_, value)| value)
     }
@@ -137,11 +145,11 @@ impl<'de> Deserialize<'de> for Fields {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Fields, A::Error> {
-                let mut fields = Vec::new();
+                let mut fields = Fields::default();
                 while let Some(field) = object.next_entry()? {
                     fields.push(field);
                 }
-                Ok(Fields(fields))
+                Ok(fields)
             }
         }
 
@@ -185,6 +193,15 @@ mod tests {
         assert_eq!(params.get("it"), None);
         params.set("it", json!(4));
         assert_eq!((params.take("it"), params.get("it")), (Some(json!(4)), None));
+    }
+
+    #[test]
+    fn a_flood_of_parameters_is_not_read() {
+        let mut params = with(json!(1));
+        for number in 0..2 * FIELDS_MAX {
+            params.set(number.to_string(), Value::Null);
+        }
+        assert_eq!((params.fields.0.len(), params.integer("it")), (FIELDS_MAX, Some(1)));
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! Writes answers (`telegram.md` 2.2).
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use bytes::Bytes;
-use http_body_util::Full;
+use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
@@ -121,11 +125,11 @@ impl Reply {
     ///
     /// # Errors
     /// If there is to be none.
-    pub fn into_response(self, closes: bool) -> Result<Response<Full<Bytes>>, Cut> {
+    pub fn into_response(self, closes: bool) -> Result<Response<Pieces>, Cut> {
         if self.is_cut {
             return Err(Cut);
         }
-        let mut response = Response::new(Full::new(self.body));
+        let mut response = Response::new(Pieces(self.body));
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
@@ -143,6 +147,35 @@ impl Reply {
     }
 }
 
+/// A body in pieces. hyper copies what it writes in one go with the head, and asks for a piece only when it has room: so
+/// a download does not lie twice in memory, nor stay with its connection.
+#[derive(Debug)]
+pub struct Pieces(Bytes);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = PIECE.min(self.0.len());
+        Poll::Ready((piece > 0).then(|| Ok(Frame::data(self.0.split_to(piece)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.len() as u64)
+    }
+}
+
+/// More than any answer but downloads, journals and full queues of updates.
+const PIECE: usize = 64 << 10;
+
 /// The media type of answers.
 pub const JSON: &str = "application/json";
 
@@ -152,6 +185,18 @@ mod tests {
 
     fn text(reply: &Reply) -> &str {
         std::str::from_utf8(&reply.body).expect("JSON")
+    }
+
+    #[tokio::test]
+    async fn a_body_in_pieces_is_whole() {
+        use http_body_util::BodyExt;
+
+        for length in [0, 1, PIECE, 3 * PIECE + 1] {
+            let bytes: Bytes = (0..length).map(|index| index as u8).collect();
+            let body = Pieces(bytes.clone());
+            assert_eq!((body.size_hint().exact(), body.is_end_stream()), (Some(length as u64), length == 0));
+            assert_eq!(body.collect().await.expect("it is there").to_bytes(), bytes);
+        }
     }
 
     /// The bodies of `telegram.md` 2.2, word for word.

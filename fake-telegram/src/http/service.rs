@@ -1,17 +1,15 @@
 //! What comes of a request: a call, a file, or a word with the server's operator.
 
-use bytes::Bytes;
-use http_body_util::Full;
+use std::sync::Arc;
+
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, Request, Response};
 
-use std::sync::Arc;
-
 use crate::http::admin;
 use crate::http::call::{Aside, call};
 use crate::http::failure::Failure;
-use crate::http::reply::{CALL, Cut, DRAW, IDEMPOTENCY, Reply};
+use crate::http::reply::{CALL, Cut, DRAW, IDEMPOTENCY, Pieces, Reply};
 use crate::http::request::{self, Route};
 use crate::http::state::State;
 
@@ -19,10 +17,7 @@ use crate::http::state::State;
 ///
 /// # Errors
 /// If there is to be no answer.
-pub(super) async fn answer(
-    state: &Arc<State>,
-    request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Cut> {
+pub(super) async fn answer(state: &Arc<State>, request: Request<Incoming>) -> Result<Response<Pieces>, Cut> {
     let (parts, body) = request.into_parts();
     if parts.uri.authority().is_some() {
         let failure = Failure::new(404, "Not Found: absolute URI is specified in the Request-Line");

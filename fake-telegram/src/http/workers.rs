@@ -14,6 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
 
 use crate::http::service::answer;
 use crate::http::state::State;
@@ -66,20 +67,30 @@ impl Workers {
 
 /// Serves connections, until none can come any more.
 async fn work(mut connections: mpsc::UnboundedReceiver<(std::net::TcpStream, Connection)>) {
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<Served> = Vec::new();
+    let mut swept = 0;
     let mut rounds = tokio::time::interval(IDLE);
+    // Who was stopped for long has heard nobody meanwhile.
+    rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             came = connections.recv() => match came {
-                Some((stream, connection)) => open.extend(Open::new(stream, connection)),
+                Some((stream, connection)) => {
+                    // Clients that come for one call each leave their tasks behind.
+                    if open.len() >= 2 * swept + 64 {
+                        open.retain(|served| !served.task.is_finished());
+                        swept = open.len();
+                    }
+                    open.extend(Served::new(stream, connection));
+                }
                 None => break,
             },
-            _ = rounds.tick() => open.retain_mut(Open::is_busy),
+            _ = rounds.tick() => open.retain_mut(Served::is_busy),
         }
     }
-    open.iter().for_each(Open::end);
+    open.iter().for_each(Served::end);
     let ended = async {
-        for Open { task, .. } in open {
+        for Served { task, .. } in open {
             // One that was cut off, or panicked, has ended too.
             drop(task.await);
         }
@@ -89,14 +100,14 @@ async fn work(mut connections: mpsc::UnboundedReceiver<(std::net::TcpStream, Con
 
 /// A connection that is served.
 #[derive(Debug)]
-struct Open {
+struct Served {
     connection: Weak<Connection>,
     task: JoinHandle<()>,
     /// How many turns there had been when somebody last looked.
     turns: u64,
 }
 
-impl Open {
+impl Served {
     fn new(stream: std::net::TcpStream, connection: Connection) -> Option<Self> {
         let stream = TcpStream::from_std(stream).ok()?;
         // Answers are small and written at once; without it they would only be slower.
@@ -212,6 +223,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt;
+
     use super::*;
     use crate::http::options::Options;
 
@@ -221,7 +234,7 @@ mod tests {
         let state = Arc::new(State::new(Options::default()).expect("sound"));
         let connection = Arc::new(Connection::enter(&state).expect("there is room"));
         let task = tokio::spawn(std::future::pending());
-        let mut open = Open { connection: Arc::downgrade(&connection), task, turns: NOT_LOOKED };
+        let mut open = Served { connection: Arc::downgrade(&connection), task, turns: NOT_LOOKED };
         assert!(open.is_busy(), "it may have come just now");
         let asked = Asked::new(connection.clone());
         assert!(open.is_busy() && open.is_busy() && open.is_busy(), "it waits for us");
@@ -233,6 +246,27 @@ mod tests {
         assert!(open.task.await.is_err_and(|error| error.is_cancelled()));
         assert_eq!(state.connections.load(Ordering::Relaxed), 1);
         drop(connection);
+        assert_eq!(state.connections.load(Ordering::Relaxed), 0);
+    }
+
+    /// By the worker, on a connection that is one: after 75 s to twice as long, and never earlier.
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_says_nothing_is_hung_up_on() {
+        let state = Arc::new(State::new(Options::default()).expect("sound"));
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let addr = listener.local_addr().expect("an address");
+        let mut client = TcpStream::connect(addr).await.expect("somebody listens");
+        let (stream, _) = listener.accept().await.expect("a client");
+        let (door, connections) = mpsc::unbounded_channel();
+        let connection = Connection::enter(&state).expect("there is room");
+        door.send((stream.into_std().expect("a socket"), connection)).expect("it is open");
+        let worker = tokio::spawn(work(connections));
+        let since = tokio::time::Instant::now();
+        assert_eq!(client.read(&mut [0]).await.expect("no error"), 0);
+        let silent = since.elapsed();
+        assert!((IDLE..=2 * IDLE + Duration::from_secs(1)).contains(&silent), "{silent:?}");
+        drop(door);
+        worker.await.expect("it ends");
         assert_eq!(state.connections.load(Ordering::Relaxed), 0);
     }
 }

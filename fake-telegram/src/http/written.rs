@@ -1,7 +1,5 @@
 //! Results, each written once: for its client, for its chat, and for who repeats the call.
 
-use std::cell::RefCell;
-
 use bytes::Bytes;
 use serde::Serialize;
 
@@ -11,12 +9,8 @@ pub struct Written(Bytes);
 
 const HEAD: &str = r#"{"ok":true,"result":"#;
 const TAIL: &str = "}";
-/// More than that is not kept for the next.
-const DRAFT_MAX: usize = 16 << 10;
-
-thread_local! {
-    static DRAFT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
+/// Room for a message with a short text.
+const USUAL: usize = 512;
 
 impl Written {
     /// Writes a result.
@@ -39,16 +33,12 @@ impl Written {
     }
 
     fn with(write: impl FnOnce(&mut Vec<u8>)) -> Self {
-        // Where it is small and near; then it is copied to a place of its size, where it may be kept for long.
-        DRAFT.with_borrow_mut(|draft| {
-            draft.clear();
-            draft.extend_from_slice(HEAD.as_bytes());
-            write(draft);
-            draft.extend_from_slice(TAIL.as_bytes());
-            let written = Self(Bytes::copy_from_slice(draft));
-            draft.shrink_to(DRAFT_MAX);
-            written
-        })
+        let mut draft = Vec::with_capacity(USUAL);
+        draft.extend_from_slice(HEAD.as_bytes());
+        write(&mut draft);
+        draft.extend_from_slice(TAIL.as_bytes());
+        // It may be kept for long, and takes no more than it needs.
+        Self(Bytes::copy_from_slice(&draft))
     }
 
     /// The answer: the result in its envelope.

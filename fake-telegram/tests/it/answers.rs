@@ -288,6 +288,7 @@ fn messages_of_others_are_there_and_not_the_bots() {
     let mut message = Message::new(50, &chat, world.date).sent_by(User::person(PRIVATE));
     message.text = Some("hello".into());
     world.contents.put(chat.id, 50, Written::new(&message).result());
+    world.next_id = 51;
     let change = json!({ "chat_id": 7, "message_id": 50, "text": "a" });
     assert_eq!(world.refusal("editMessageText", &change), "Bad Request: message can't be edited");
     let params = json!({ "chat_id": 7, "text": "a", "reply_parameters": { "message_id": 50 } });
