@@ -17,7 +17,7 @@ use messages::Messages;
 /// How much of one bot is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// Messages, by their ids; as many queries, settings and files.
+    /// Messages; as many queries, settings and files.
     pub entries: usize,
     /// The bytes of all files together.
     pub file_bytes: usize,

@@ -111,11 +111,6 @@ impl Params {
     pub fn attachment(&self, reference: &str) -> Option<&Upload> {
         self.uploads.get(reference.strip_prefix("attach://")?)
     }
-
-    /// All files, by part.
-    pub fn uploads(&self) -> impl Iterator<Item = (&str, &Upload)> {
-        self.uploads.iter().map(|(part, upload)| (part.as_str(), upload))
-    }
 }
 
 /// No method has more than a few dozen parameters.
